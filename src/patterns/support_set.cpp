@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "fibottention/pattern.h"
+
+namespace fib {
+namespace {
+
+void require(bool ok, const std::string& message) {
+  if (!ok) throw std::invalid_argument(message);
+}
+
+void check_tokens(int64_t tokens, const char* what) {
+  require(tokens >= 1 && tokens <= kMaxTokens,
+          std::string(what) + " must be 1 to " + std::to_string(kMaxTokens) + ", got " + std::to_string(tokens));
+}
+
+void check_offsets(const std::vector<int64_t>& offsets, int64_t patches) {
+  int64_t previous = 0;
+  for (int64_t o : offsets) {
+    require(o > previous,
+            "offsets must be positive and ascending, got " + std::to_string(o) + " after " + std::to_string(previous));
+    require(o < patches, "offset " + std::to_string(o) + " does not fit " + std::to_string(patches) + " tokens");
+    previous = o;
+  }
+}
+
+bool has_offset(const std::vector<int64_t>& offsets, int64_t distance) {
+  return std::binary_search(offsets.begin(), offsets.end(), distance);
+}
+
+int64_t distance(TokenPair p) { return p.query < p.key ? p.key - p.query : p.query - p.key; }
+
+/// Whether class tokens, offsets or diagonal already give this pair, causality aside.
+bool is_structural(const HeadPattern& head, int64_t cls, TokenPair p) {
+  if (p.query < cls || p.key < cls) return true;
+  return p.query == p.key ? head.diagonal : has_offset(head.offsets, distance(p));
+}
+
+std::vector<TokenPair> extra_pairs(HeadPattern& head, int64_t cls, bool causal) {
+  std::erase_if(head.pairs, [&](TokenPair p) { return (causal && p.key > p.query) || is_structural(head, cls, p); });
+  return std::move(head.pairs);
+}
+
+}  // namespace
+
+SupportSet::SupportSet(int64_t patches, int64_t cls, std::vector<HeadPattern> heads, bool causal)
+    : patches_(patches), cls_(cls), query_tokens_(cls + patches), key_tokens_(cls + patches), causal_(causal) {
+  check_tokens(patches, "tokens");
+  require(cls >= 0 && cls <= kMaxTokens - patches, "cls must be 0 or more, got " + std::to_string(cls));
+  require(!heads.empty(), "heads must be 1 or more, got 0");
+  heads_.reserve(heads.size());
+  for (HeadPattern& h : heads) {
+    check_offsets(h.offsets, patches);
+    PairList pairs(query_tokens_, key_tokens_, extra_pairs(h, cls, causal));
+    heads_.push_back({h.window, std::move(h.offsets), h.diagonal, std::move(pairs)});
+  }
+}
+
+SupportSet SupportSet::rectangular(int64_t query_tokens, int64_t key_tokens,
+                                   std::vector<std::vector<TokenPair>> heads) {
+  check_tokens(query_tokens, "query tokens");
+  check_tokens(key_tokens, "key tokens");
+  require(!heads.empty(), "heads must be 1 or more, got 0");
+  SupportSet set;
+  set.query_tokens_ = query_tokens;
+  set.key_tokens_ = key_tokens;
+  set.patches_ = std::max(query_tokens, key_tokens);
+  for (auto& pairs : heads) set.heads_.push_back({0, {}, false, PairList(query_tokens, key_tokens, std::move(pairs))});
+  return set;
+}
+
+int64_t SupportSet::patch_pairs(int64_t h) const {
+  const Head& head = this->head(h);
+  int64_t count = head.pairs.size() + (head.diagonal ? patches_ : 0);
+  for (int64_t o : head.offsets) count += (causal_ ? 1 : 2) * (patches_ - o);
+  return count;
+}
+
+int64_t SupportSet::patch_pairs() const {
+  int64_t count = 0;
+  for (int64_t h = 0; h < num_heads(); ++h) count += patch_pairs(h);
+  return count;
+}
+
+int64_t SupportSet::pairs(int64_t h) const {
+  const int64_t cls_block = causal_ ? cls_ * (cls_ + 1) / 2 : cls_ * cls_;
+  const int64_t cls_edges = (causal_ ? 1 : 2) * cls_ * patches_;
+  return patch_pairs(h) + cls_block + cls_edges;
+}
+
+int64_t SupportSet::pairs() const {
+  int64_t count = 0;
+  for (int64_t h = 0; h < num_heads(); ++h) count += pairs(h);
+  return count;
+}
+
+double SupportSet::pruning_ratio() const {
+  const double q = static_cast<double>(query_tokens_ - cls_), k = static_cast<double>(key_tokens_ - cls_);
+  return 1.0 - static_cast<double>(patch_pairs()) / (static_cast<double>(num_heads()) * q * k);
+}
+
+double SupportSet::pruning_ratio_with_cls() const {
+  const double q = static_cast<double>(query_tokens_), k = static_cast<double>(key_tokens_);
+  return 1.0 - static_cast<double>(pairs()) / (static_cast<double>(num_heads()) * q * k);
+}
+
+bool SupportSet::contains(int64_t h, TokenPair p) const {
+  const Head& head = this->head(h);
+  if (p.query < 0 || p.query >= query_tokens_ || p.key < 0 || p.key >= key_tokens_) return false;
+  if (causal_ && p.key > p.query) return false;
+  if (p.query < cls_ || p.key < cls_) return true;
+  if (head.pairs.contains(p)) return true;
+  return p.query == p.key ? head.diagonal : has_offset(head.offsets, distance(p));
+}
+
+std::vector<int64_t> SupportSet::keys_of_row(int64_t h, int64_t query) const {
+  require(query >= 0 && query < query_tokens_,
+          "row " + std::to_string(query) + " is outside 0 to " + std::to_string(query_tokens_ - 1));
+  const Head& head = this->head(h);
+  const int64_t end = causal_ ? query + 1 : key_tokens_;
+  std::vector<int64_t> keys;
+  for (int64_t k = 0; k < (query < cls_ ? end : cls_); ++k) keys.push_back(k);
+  if (query < cls_) return keys;
+  for (int64_t o : head.offsets) {
+    if (query - o >= cls_) keys.push_back(query - o);
+    if (query + o < end) keys.push_back(query + o);
+  }
+  if (head.diagonal) keys.push_back(query);
+  for (int32_t k : head.pairs.keys_of(query)) keys.push_back(k);
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+std::vector<int64_t> SupportSet::empty_rows(int64_t h) const {
+  const Head& head = this->head(h);
+  std::vector<int64_t> rows;
+  if (cls_ > 0 || head.diagonal) return rows;
+  // The smallest offset decides: a row without it has none.
+  const int64_t nearest = head.offsets.empty() ? patches_ : head.offsets.front();
+  for (int64_t q = 0; q < query_tokens_; ++q) {
+    const bool below = q >= nearest, above = !causal_ && q + nearest < query_tokens_;
+    if (!below && !above && head.pairs.keys_of(q).empty()) rows.push_back(q);
+  }
+  return rows;
+}
+
+int64_t SupportSet::memory_bytes() const {
+  int64_t bytes = static_cast<int64_t>(sizeof(*this) + heads_.capacity() * sizeof(Head));
+  for (const Head& h : heads_) {
+    bytes += static_cast<int64_t>(h.offsets.capacity() * sizeof(int64_t)) + h.pairs.memory_bytes();
+  }
+  return bytes;
+}
+
+SupportSet SupportSet::permuted(const std::vector<int64_t>& permutation) const {
+  std::vector<int64_t> sorted = permutation;
+  std::sort(sorted.begin(), sorted.end());
+  bool valid = static_cast<int64_t>(sorted.size()) == num_heads();
+  for (size_t i = 0; valid && i < sorted.size(); ++i) valid = sorted[i] == static_cast<int64_t>(i);
+  require(valid, "not a permutation of " + std::to_string(num_heads()) + " heads");
+  SupportSet result = *this;
+  for (size_t h = 0; h < permutation.size(); ++h) result.heads_[h] = heads_[static_cast<size_t>(permutation[h])];
+  return result;
+}
+
+}  // namespace fib
