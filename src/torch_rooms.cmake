@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# The rooms that need torch.
+
+# ops: an OBJECT library, because static linking drops objects that only register operators.
+fib_room_sources(ops ops)
+add_library(fib_ops OBJECT ${ops})
+fib_use_torch(fib_ops)
+
+# The operator for Python and C++ programs, self-contained: the kernels are inside.
+add_library(fibottention_torch SHARED)
+target_link_libraries(fibottention_torch PRIVATE fib_ops)
+
+# What lives above the operator. A new file in these rooms is built by existing.
+foreach(room attention models training analysis bench)
+  fib_room_sources(rooms ${room})
+endforeach()
+add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
+fib_use_torch(fib_rooms)
+
+# What a program of ours links: the rooms, and the operator's registrations.
+add_library(fib_with_torch INTERFACE)
+target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_ops> fib_torch_settings)
