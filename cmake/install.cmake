@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` gives: headers, library, program, a CMake package and a pkg-config file.
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fibottention)
+install(TARGETS fibottention EXPORT fibottention-targets)
+install(DIRECTORY include/fibottention DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET fib)
+  install(TARGETS fib)
+endif()
+
+install(EXPORT fibottention-targets NAMESPACE fibottention:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/fibottention-config.cmake.in fibottention-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(fibottention-config-version.cmake COMPATIBILITY SameMinorVersion)
+# Relative to the .pc file, so that the installed tree can be moved.
+file(RELATIVE_PATH pc_prefix /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
+configure_file(cmake/fibottention.pc.in fibottention.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/fibottention-config.cmake ${PROJECT_BINARY_DIR}/fibottention-config-version.cmake
+        DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/fibottention.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

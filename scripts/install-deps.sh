@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the Debian packages that are missing; says which, and does nothing when all are there.
+# Usage: scripts/install-deps.sh [GROUP...]   groups: core torch test lint (default: core torch test)
+set -euo pipefail
+
+declare -A groups=(
+  [core]="build-essential cmake ninja-build ccache git pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev
+          libopencv-dev"
+  [torch]="libtorch-dev libopenblas0-openmp gnuplot-nox dataset-fashion-mnist"
+  [test]="libgtest-dev python3 python3-torch"
+  [lint]="clang-format-14 clang-tidy-14"
+  [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"
+)
+
+if [[ ${SKIP_DEPS:-0} == 1 ]]; then exit 0; fi
+if ! command -v dpkg-query >/dev/null; then
+  echo "install-deps: not a Debian system; install these by hand or set SKIP_DEPS=1: ${groups[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for group in "${@:-core torch test}"; do
+  for name in $group; do
+    for package in ${groups[$name]:?unknown group $name, known: ${!groups[*]}}; do
+      state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+      [[ $state == installed ]] || missing+=("$package")
+    done
+  done
+done
+[[ ${#missing[@]} -gt 0 ]] || exit 0
+
+echo "installing Debian packages: ${missing[*]}"
+as_root=()
+if [[ $(id -u) != 0 ]]; then
+  command -v sudo >/dev/null || { echo "install-deps: run as root, install sudo, or set SKIP_DEPS=1" >&2; exit 1; }
+  as_root=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs the library into an empty tree and builds the consumer against it, through CMake and through pkg-config.
+# Usage: run.sh BUILD_DIR C++_COMPILER "C++ FLAGS"
+set -euo pipefail
+build=$1 compiler=$2 flags=${3:-}
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+cmake --install "$build" --prefix "$work/installed" >/dev/null
+cmake -S "$here" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$work/installed" -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_CXX_FLAGS="$flags" >/dev/null
+cmake --build "$work/cmake" >/dev/null
+"$work/cmake/consumer"
+
+pc=$(find "$work/installed" -name fibottention.pc)
+read -ra options < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --static --cflags --libs fibottention)
+# shellcheck disable=SC2086 # flags are words
+"$compiler" -std=c++20 $flags "$here/main.cpp" "${options[@]}" -o "$work/consumer"
+"$work/consumer"
+echo "the installed tree serves a CMake and a pkg-config consumer"
