@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that appears under its name complete or not at all.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <ostream>
+
+namespace fib {
+
+/// Writes to a temporary name beside the target; commit() syncs it and renames it. Without a commit nothing is left
+/// behind and an existing target keeps its content. A target that is a symbolic link keeps the link and replaces what
+/// it points to. Every failure throws std::runtime_error naming the target and the system's reason; the stream throws
+/// too.
+class AtomicFile {
+ public:
+  explicit AtomicFile(std::filesystem::path target);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  std::ostream& stream();
+  void write(const void* data, size_t bytes);
+
+  /// Brings what was written to the disk, still under the temporary name. Whoever commits several files together syncs
+  /// all of them first, so that a full disk is noticed before the first one appears.
+  void sync();
+  void commit();
+
+  const std::filesystem::path& target() const { return target_; }
+
+ private:
+  class Buffer;
+  void open_temporary();
+  void sync_directory() const;
+
+  std::filesystem::path target_, temporary_;
+  std::unique_ptr<Buffer> buffer_;  ///< null once committed
+  std::unique_ptr<std::ostream> stream_;
+};
+
+}  // namespace fib
