@@ -163,7 +163,8 @@ struct PatternGeometry {
   int64_t patches = 196;
   int64_t cls = 1;
   int64_t heads = 12;
-  std::optional<int64_t> layer;  ///< selects the head permutation and the random draw; none is identity and draw 0
+  /// Selects the head permutation and the random draw; none is identity and draw 0.
+  std::optional<int64_t> layer = std::nullopt;
   bool causal = false;
 };
 
