@@ -27,8 +27,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   size_t fewest = 0;
   for (const std::string& c : candidates) {
     const size_t edits = edit_distance(word, c);
-    // More edits than two thirds of the letters is a different word, not a slip.
-    if (3 * edits > 2 * std::max(word.size(), c.size())) continue;
+    // More edits than half of the letters make a different word, not a slip.
+    if (2 * edits > std::max(word.size(), c.size())) continue;
     if (!best || edits < fewest) {
       best = c;
       fewest = edits;

@@ -9,10 +9,6 @@
 namespace fib {
 namespace {
 
-/// Far beyond any model, and it keeps every count of pairs within 64 bits.
-constexpr int64_t kMaxHeads = 65536;
-constexpr int64_t kMaxClassTokens = 1024;
-
 struct Row {
   PatternInfo info;
   HeadMaker make;
