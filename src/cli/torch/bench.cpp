@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/torch/commands.h"
+
+namespace fib::cli {
+
+void add_bench(CLI::App& command, const Globals& globals) {
+  command.require_subcommand(1);
+  command.footer("Example: fib bench attention --tokens 196,784 --json");
+  CLI::App* attention = command.add_subcommand("attention", "this kernel beside dense attention and memcpy");
+  attention->fallthrough();
+  add_bench_attention(*attention, globals);
+}
+
+}  // namespace fib::cli
