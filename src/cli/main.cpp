@@ -7,7 +7,7 @@ int main(int argc, char** argv) {
   return run_app(argc, argv,
                  {{"pattern", "which query meets which key: table, JSON or picture", add_pattern},
                   {"attentions", "the attention mechanisms and their options", add_attentions},
-{"models", "the models: parameters, cost and dimensions", add_models},
+                  {"models", "the models: parameters, cost and dimensions", add_models},
                   {"flops", "what a model costs, part by part, with one attention and another", add_flops},
                   in_torch_program(titles::infer),
                   in_torch_program(titles::classify),

@@ -18,6 +18,10 @@ inline constexpr CommandTitle eval{"eval", "accuracy, loss and throughput of a m
 inline constexpr CommandTitle bench{"bench", "measure speed and memory: attention alone, or whole models"};
 }  // namespace titles
 
+/// The row of fib-torch.
+inline Command in_this_program(const CommandTitle& title, void (*add)(CLI::App&, const Globals&)) {
+  return {title.name, title.summary, add};
+}
 /// The row of `fib`: no options of its own.
 inline Command in_torch_program(const CommandTitle& title) { return {title.name, title.summary, nullptr}; }
 

@@ -9,6 +9,9 @@ void add_bench(CLI::App& command, const Globals& globals) {
   CLI::App* attention = command.add_subcommand("attention", "this kernel beside dense attention and memcpy");
   attention->fallthrough();
   add_bench_attention(*attention, globals);
+  CLI::App* model = command.add_subcommand("model", "a whole model with one attention and another");
+  model->fallthrough();
+  add_bench_model(*model, globals);
 }
 
 }  // namespace fib::cli
