@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(
                     GoldenCase{"fibottention:wmin=2,wmax=12,masking=zero", "fib_wythoff_scorezero"},
                     GoldenCase{"longformer", "longformer_w1_cls_global"}, GoldenCase{"local:w=2", "local_w2_no_diagonal"},
                     GoldenCase{"sparse-transformer", "sparse_transformer_headsplit_local1_stride5"}),
-    [](const auto& info) { return std::string(info.param.result); });
+    [](const auto& tested) { return std::string(tested.param.result); });
 
 }  // namespace
 }  // namespace fib::attention

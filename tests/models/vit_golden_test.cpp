@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Variant{"fibottention-modified:permute=none", "fib_modified_neginf"},
                     Variant{"fibottention:permute=none,masking=zero", "fib_wythoff_scorezero"},
                     Variant{"fibottention", "fib_wythoff_neginf_pyshuffle_seed_eq_layer"}),
-    [](const auto& info) { return std::string(info.param.result); });
+    [](const auto& tested) { return std::string(tested.param.result); });
 
 class GoldenVit : public testing::TestWithParam<const char*> {};
 
@@ -76,7 +76,7 @@ TEST_P(GoldenVit, gives_the_reference_logits) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, GoldenVit,
                          testing::Values("vit_tiny_patch16_224", "deit_small_patch16_224", "vit_base_patch16_224_10cls"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& tested) { return std::string(tested.param); });
 
 TEST(GoldenVitTiny, gives_the_reference_logits_in_double) {
   const at::NoGradGuard no_grad;
