@@ -68,7 +68,7 @@ TEST(Fib, refuses_impossible_numbers_of_threads) {
 TEST(Fib, starts_at_once) {
   run_fib("pattern --quiet");
   double fastest = 1e9;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 10; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     run_fib("pattern --quiet");
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
@@ -107,6 +107,11 @@ TEST(FibPattern, fails_with_exit_1_when_a_picture_cannot_be_written) {
   const Outcome o = run_fib("pattern --quiet --svg /nonexistent/a.svg");
   EXPECT_EQ(o.code, 1);
   EXPECT_NE(o.err.find("'/nonexistent/a.svg'"), std::string::npos);
+}
+
+TEST(Fib, fails_when_nobody_can_read_what_it_says) {
+  const Outcome o = run_fib("attentions 2>&1 >/dev/full | cat");
+  EXPECT_NE(o.out.find("fib: cannot write to standard output"), std::string::npos) << o.out;
 }
 
 TEST(FibAttentions, lists_names_options_and_defaults) {
