@@ -24,6 +24,6 @@ target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_op
 # The second program: the commands that need torch.
 file(GLOB torch_cli CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch/*.cpp)
 add_executable(fib-torch ${torch_cli})
-target_link_libraries(fib-torch PRIVATE fib_cli fib_with_torch)
+target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_with_torch)
 fib_use_torch(fib-torch)
 fib_bind_blas(fib-torch)
