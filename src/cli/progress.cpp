@@ -50,7 +50,7 @@ void Progress::show(int64_t done) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   if (seconds - shown_ < (terminal_ ? kBarSeconds : kLineSeconds)) return;
   shown_ = seconds;
-  fmt::print(stderr, terminal_ ? "\r\033[K{}" : "{}\n", text(done, seconds));
+  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text(done, seconds), terminal_ ? "" : "\n");
   std::fflush(stderr);
 }
 
