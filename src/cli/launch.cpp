@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kProgram = "fib-torch";
 
-/// What the user has set stays. Threads that wait asleep instead of spinning made a ViT-B 1.6 times faster on two cores:
-/// torch, its BLAS and our kernels take turns.
+/// What the user has set stays. Threads that wait asleep instead of spinning made a ViT-B 1.6 times faster on two
+/// cores: torch, its BLAS and our kernels take turns.
 void set_environment() {
   constexpr int keep = 0;
   setenv("OMP_WAIT_POLICY", "passive", keep);
@@ -27,8 +27,9 @@ std::filesystem::path find_torch_program() {
   for (const auto& candidate : {here / kProgram, here / "../libexec/fibottention" / kProgram}) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;
   }
-  throw std::runtime_error("this command needs fib-torch, which is neither beside fib nor in ../libexec/fibottention; "
-                           "build with FIB_WITH_TORCH=ON");
+  throw std::runtime_error(
+      "this command needs fib-torch, which is neither beside fib nor in ../libexec/fibottention; "
+      "build with FIB_WITH_TORCH=ON");
 }
 
 void become_torch_program(const char* const* argv) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that need torch live in a second program, fib-torch, so that the others start at once: loading torch costs half a
-// second. `fib` becomes that program, with an environment that must stand before OpenMP is loaded.
+// Commands that need torch live in a second program, fib-torch, so that the others start at once: loading torch costs
+// half a second. `fib` becomes that program, with an environment that must stand before OpenMP is loaded.
 #pragma once
 
 #include <filesystem>

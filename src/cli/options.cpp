@@ -18,10 +18,7 @@ void merge(AttentionSpec& spec, const std::string& key, const std::string& value
   spec.options.emplace_back(key, value);
 }
 
-}  // namespace
-
-CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
-                         const std::string& help) {
+CLI::Validator integer_within(IntegerRange range) {
   const auto refuse_others = [range](const std::string& text) {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -29,7 +26,19 @@ CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target
     if (whole && value >= range.least && value <= range.most) return std::string();
     return fmt::format("must be an integer from {} to {}, got '{}'", range.least, range.most, text);
   };
-  return app.add_option(name, target, help)->check(CLI::Validator(refuse_others, ""))->type_name("N");
+  return CLI::Validator(refuse_others, "");
+}
+
+}  // namespace
+
+CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
+                         const std::string& help) {
+  return app.add_option(name, target, help)->check(integer_within(range))->type_name("N");
+}
+
+CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,
+                          const std::string& help) {
+  return app.add_option(name, target, help)->delimiter(',')->check(integer_within(range))->type_name("N,N,…");
 }
 
 void add_attention_options(CLI::App& app, AttentionArguments& a) {

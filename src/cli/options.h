@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "fibottention/pattern.h"
 
@@ -18,6 +19,10 @@ struct IntegerRange {
 /// An option that takes an integer, and says what it accepts when it gets something else.
 CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
                          const std::string& help);
+
+/// The same for a list, N,N,N.
+CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,
+                          const std::string& help);
 
 /// --attention and its shorthands.
 struct AttentionArguments {
