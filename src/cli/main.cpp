@@ -5,5 +5,6 @@ int main(int argc, char** argv) {
   using namespace fib::cli;
   return run_app(argc, argv,
                  {{"pattern", "which query meets which key: table, JSON or picture", add_pattern},
-                  {"attentions", "the attention mechanisms and their options", add_attentions}});
+                  {"attentions", "the attention mechanisms and their options", add_attentions},
+                  {"datasets", "the datasets, where they are, and how to get what is missing", add_datasets}});
 }
