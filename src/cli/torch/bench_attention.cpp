@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <memory>
-#include <thread>
 
 #include "bench/attention_bench.h"
 #include "cli/options.h"
 #include "cli/torch/bench_attention_report.h"
+#include "cli/torch/bench_frame.h"
 #include "cli/torch/commands.h"
-#include "fibottention/attention.h"
 #include "report/gnuplot.h"
 
 namespace fib::cli {
@@ -23,37 +20,16 @@ struct Arguments {
   std::string plot;
 };
 
-/// "Intel Xeon …, 2 cores, AVX3".
-std::string machine_name() {
-  std::ifstream info("/proc/cpuinfo");
-  std::string line, model = "unknown processor";
-  while (std::getline(info, line)) {
-    if (line.starts_with("model name")) {
-      model = line.substr(line.find(':') + 2);
-      break;
-    }
-  }
-  return fmt::format("{}, {} cores, {}", model, std::thread::hardware_concurrency(), simd_target());
-}
-
-/// One line that is written over, on a terminal only.
-bench::BenchProgress progress_line(bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return {};
-  return [](const std::string& what, double done) {
-    fmt::print(stderr, "\r\033[K{} {:.0f} %", what, 100.0 * done);
-    std::fflush(stderr);
-  };
-}
-
 void run(const Arguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_plot_name(a.plot);
   bench::AttentionBenchOptions options = a.options;
   options.attention = attention_spec(a.attention);
-  const bench::BenchProgress progress = progress_line(globals.quiet);
   BenchReport report{machine_name(), globals.threads, options, 0.0, {}};
   report.operator_overhead_us = bench::operator_overhead_us();
-  report.rows = bench::bench_attention(options, progress);
-  if (progress) fmt::print(stderr, "\r\033[K");
+  {
+    const ProgressLine line(globals.quiet);
+    report.rows = bench::bench_attention(options, [&](const std::string& what, double done) { line.show(what, done); });
+  }
   if (!a.plot.empty()) report::draw_with_gnuplot(bench_plot_script(report), a.plot);
   if (a.json) {
     fmt::print("{}\n", bench_json(report).dump(1));
