@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <algorithm>
+
+namespace fib {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  const size_t width = b.size() + 1;
+  std::vector<size_t> table((a.size() + 1) * width);
+  const auto at = [&](size_t i, size_t j) -> size_t& { return table[i * width + j]; };
+  for (size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({substituted, at(i - 1, j) + 1, at(i, j - 1) + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
+    }
+  }
+  return table.back();
+}
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::optional<std::string> best;
+  size_t fewest = 0;
+  for (const std::string& c : candidates) {
+    const size_t edits = edit_distance(word, c);
+    // More edits than half of the letters make a different word, not a slip.
+    if (2 * edits > std::max(word.size(), c.size())) continue;
+    if (!best || edits < fewest) {
+      best = c;
+      fewest = edits;
+    }
+  }
+  return best;
+}
+
+std::string unknown_name(std::string_view kind, std::string_view word, const std::vector<std::string>& candidates) {
+  std::string line = "unknown " + std::string(kind) + " '" + std::string(word) + "'";
+  if (const auto guess = nearest(word, candidates)) line += ", did you mean '" + *guess + "'?";
+  if (candidates.empty()) return line;
+  line += line.back() == '?' ? " Known: " : "; known: ";
+  for (size_t i = 0; i < candidates.size(); ++i) line += (i ? ", " : "") + candidates[i];
+  return line;
+}
+
+}  // namespace fib

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <numbers>
+
+#include "fibottention/pattern.h"
+
+namespace fib {
+
+double lemma2_bound(SequenceStart start, int64_t window, int64_t tokens) {
+  constexpr double phi = std::numbers::phi, psi = 1.0 - phi;
+  const double a = static_cast<double>(start.a), b = static_cast<double>(start.b);
+  const double reach = std::sqrt(5.0) * static_cast<double>(window) + std::abs(a * phi - b);
+  return 2.0 * static_cast<double>(tokens) * ((std::log(reach) - std::log(b - a * psi)) / std::log(phi) + 1.0);
+}
+
+double theorem1_bound(int64_t tokens, int64_t heads, int64_t wmax) {
+  const double per_head = 2.08 * std::log((std::sqrt(5.0) + 1.0) * static_cast<double>(wmax)) - 1.0;
+  return 2.0 * static_cast<double>(tokens) * static_cast<double>(heads) * per_head;
+}
+
+}  // namespace fib

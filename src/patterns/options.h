@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of one mechanism as a person wrote them. What was not written is read from its default text, so a default
+// stands once: in the registry's row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fibottention/pattern.h"
+
+namespace fib {
+
+class OptionValues {
+ public:
+  /// Throws for an option the mechanism does not have, or one given twice.
+  OptionValues(const PatternInfo& info, const AttentionSpec& spec, int64_t tokens);
+
+  bool has(const std::string& key) const;
+  bool given(const std::string& key) const;
+  /// An integer from `least` to kMaxTokens: digits, N, or N/k (rounded down, at least 1).
+  int64_t integer(const std::string& key, int64_t least = 1) const;
+  int64_t integer_or(const std::string& key, int64_t fallback) const { return given(key) ? integer(key) : fallback; }
+  /// A number from 0 to 1.
+  double ratio(const std::string& key) const;
+  bool flag(const std::string& key) const { return choice(key, {"false", "true"}) == "true"; }
+  std::string choice(const std::string& key, const std::vector<std::string>& accepted) const;
+
+ private:
+  std::string text(const std::string& key) const;
+  [[noreturn]] void refuse(const std::string& key, const std::string& accepted) const;
+
+  const PatternInfo& info_;
+  const AttentionSpec& spec_;
+  int64_t tokens_;
+};
+
+}  // namespace fib
