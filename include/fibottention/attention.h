@@ -55,10 +55,11 @@ template <class T>
 struct AttentionOptions {
   std::optional<double> scale;  ///< default 1/√d
   Masking masking = Masking::exclude;
-  const int64_t* lengths = nullptr;  ///< [B]: tokens from lengths[b] on are padding, unseen and zero in every result
-  BiasView<const T> bias;            ///< none when data is null
-  double dropout = 0.0;              ///< probability in [0, 1) that a pair is dropped; the rest is scaled up
-  uint64_t dropout_seed = 0;         ///< the same seed in backward drops the same pairs
+  /// [B]: tokens from lengths[b] on are padding, unseen and zero in every result. Where Tq != Tk it counts keys only.
+  const int64_t* lengths = nullptr;
+  BiasView<const T> bias;     ///< none when data is null
+  double dropout = 0.0;       ///< probability in [0, 1) that a pair is dropped; the rest is scaled up
+  uint64_t dropout_seed = 0;  ///< the same seed in backward drops the same pairs
 };
 
 template <class T>

@@ -2,80 +2,164 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
+#include <random>
 #include <stdexcept>
-#include <utility>
+#include <streambuf>
+#include <string>
+#include <system_error>
 
 namespace fib {
+namespace fs = std::filesystem;
 namespace {
 
-/// mkstemp makes files that only their owner reads; these are to have the rights of any other new file. The mask can
-/// only be read by setting it.
-mode_t usual_rights() {
-  const mode_t mask = umask(0);
-  umask(mask);
-  return 0666 & ~mask;
+[[noreturn]] void fail(const fs::path& target, const char* action, int error) {
+  throw std::runtime_error(std::string("cannot ") + action + " '" + target.string() +
+                           "': " + std::generic_category().message(error));
 }
 
-/// A rename is durable once its directory is. Some file systems cannot sync directories: then it is as good as it gets.
-void sync_directory_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  const int directory = open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory < 0) return;
-  fsync(directory);
-  close(directory);
+/// The file that a rename may replace: behind a link, and never a device or a directory.
+fs::path replaceable(const fs::path& target) {
+  if (target.filename().empty()) fail(target, "write", target.empty() ? ENOENT : EISDIR);
+  std::error_code error;
+  fs::path file = target;
+  if (fs::is_symlink(fs::symlink_status(target, error))) file = fs::weakly_canonical(target);
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_directory(status)) fail(target, "write", EISDIR);
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw std::runtime_error("cannot write '" + target.string() + "': it exists and is not a regular file");
+  return file;
+}
+
+fs::path directory_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
+
+/// Short and independent of the target's name, which may already be as long as the file system allows.
+fs::path temporary_name() {
+  std::random_device random;
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), ".fib-%08x%08x.tmp", static_cast<unsigned>(random()),
+                static_cast<unsigned>(random()));
+  return name.data();
 }
 
 }  // namespace
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
-  struct stat existing {};
-  if (stat(path_.c_str(), &existing) == 0 && !S_ISREG(existing.st_mode)) {
-    throw std::runtime_error("cannot write '" + path_ + "': it exists and is not a regular file");
+/// The stream's end at the file descriptor; owns it.
+class AtomicFile::Buffer : public std::streambuf {
+ public:
+  Buffer(int descriptor, const fs::path& target) : descriptor_(descriptor), target_(target) {
+    setp(pending_.data(), pending_.data() + pending_.size());
   }
-  descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
-  if (descriptor_ < 0) fail("write");
-  fchmod(descriptor_, usual_rights());
-}
+  ~Buffer() override { ::close(descriptor_); }
 
-AtomicFile::~AtomicFile() { discard(); }
-
-void AtomicFile::fail(const char* what) const {
-  throw std::runtime_error(std::string("cannot ") + what + " '" + path_ + "': " + std::strerror(errno));
-}
-
-void AtomicFile::discard() {
-  if (descriptor_ < 0) return;
-  close(std::exchange(descriptor_, -1));
-  unlink(temporary_.c_str());
-}
-
-void AtomicFile::write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write");
-    bytes.remove_prefix(static_cast<size_t>(written));
+  void sync_to_disk() {
+    drain();
+    if (::fsync(descriptor_) != 0) fail(target_, "write", errno);
   }
+
+ protected:
+  int_type overflow(int_type c) override {
+    drain();
+    return traits_type::eq_int_type(c, traits_type::eof()) ? traits_type::not_eof(c) : sputc(static_cast<char>(c));
+  }
+
+  int sync() override {
+    drain();
+    return 0;
+  }
+
+  std::streamsize xsputn(const char* data, std::streamsize bytes) override {
+    if (bytes <= epptr() - pptr()) {
+      traits_type::copy(pptr(), data, static_cast<size_t>(bytes));
+      pbump(static_cast<int>(bytes));
+      return bytes;
+    }
+    drain();
+    put(data, static_cast<size_t>(bytes));
+    return bytes;
+  }
+
+ private:
+  void drain() {
+    const auto bytes = static_cast<size_t>(pptr() - pbase());
+    setp(pending_.data(), pending_.data() + pending_.size());
+    put(pending_.data(), bytes);
+  }
+
+  void put(const char* data, size_t bytes) {
+    while (bytes > 0) {
+      const ssize_t written = ::write(descriptor_, data, bytes);
+      if (written < 0 && errno != EINTR) fail(target_, "write", errno);
+      if (written < 0) continue;
+      data += written;
+      bytes -= static_cast<size_t>(written);
+    }
+  }
+
+  int descriptor_;
+  fs::path target_;
+  std::array<char, 1 << 16> pending_;
+};
+
+AtomicFile::AtomicFile(fs::path target) : target_(replaceable(target)) {
+  open_temporary();
+  stream_ = std::make_unique<std::ostream>(buffer_.get());
+  stream_->exceptions(std::ios::badbit | std::ios::failbit);
+}
+
+AtomicFile::~AtomicFile() {
+  if (buffer_) ::unlink(temporary_.c_str());
+}
+
+/// Not mkstemp: its mode 0600 would survive the rename, whereas the user's umask should decide.
+void AtomicFile::open_temporary() {
+  int descriptor = -1;
+  do {
+    temporary_ = directory_of(target_) / temporary_name();
+    descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && (errno == EEXIST || errno == EINTR));
+  if (descriptor < 0) fail(target_, "write", errno);
+  buffer_ = std::make_unique<Buffer>(descriptor, target_);
+}
+
+std::ostream& AtomicFile::stream() {
+  if (!buffer_) throw std::logic_error("AtomicFile '" + target_.string() + "' was already committed");
+  return *stream_;
+}
+
+void AtomicFile::write(const void* data, size_t bytes) {
+  stream().write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
+}
+
+void AtomicFile::sync() {
+  stream();
+  buffer_->sync_to_disk();
 }
 
 void AtomicFile::commit() {
-  if (fsync(descriptor_) != 0) fail("sync");
-  if (std::rename(temporary_.c_str(), path_.c_str()) != 0) fail("rename to");
-  close(std::exchange(descriptor_, -1));
-  sync_directory_of(path_);
+  sync();
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(target_, "write", errno);
+  stream_.reset();
+  buffer_.reset();
+  sync_directory();
 }
 
-void write_file_atomically(const std::string& path, std::string_view bytes) {
-  AtomicFile file(path);
-  file.write(bytes);
+/// The rename itself must survive a power cut. Some file systems cannot sync a directory and say EINVAL.
+void AtomicFile::sync_directory() const {
+  const int descriptor = ::open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // a directory we may write into but not read
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0 && error != EINVAL && error != ENOTSUP) fail(target_, "sync the directory of", error);
+}
+
+void write_file_atomically(const fs::path& target, std::string_view bytes) {
+  AtomicFile file(target);
+  file.write(bytes.data(), bytes.size());
   file.commit();
 }
 

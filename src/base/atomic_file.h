@@ -1,34 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that appears whole or not at all: written under a temporary name beside its place, synced, then renamed.
+// A file that appears under its name complete or not at all.
 #pragma once
 
-#include <string>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <ostream>
 #include <string_view>
 
 namespace fib {
 
+/// Writes to a temporary name beside the target; commit() syncs it and renames it. Without a commit nothing is left
+/// behind and an existing target keeps its content. A target that is a symbolic link keeps the link and replaces what
+/// it points to. Every failure throws std::runtime_error naming the target and the system's reason; the stream throws
+/// too.
 class AtomicFile {
  public:
-  /// Throws std::runtime_error with the path and the system's reason, as the other members do.
-  explicit AtomicFile(std::string path);
-  /// Without commit() the temporary file is removed and what stood at the path stays as it was.
+  explicit AtomicFile(std::filesystem::path target);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(std::string_view bytes);
-  /// Makes the contents durable and gives them their name; nothing can be written after it.
+  std::ostream& stream();
+  void write(const void* data, size_t bytes);
+
+  /// Brings what was written to the disk, still under the temporary name. Whoever commits several files together syncs
+  /// all of them first, so that a full disk is noticed before the first one appears.
+  void sync();
   void commit();
 
- private:
-  [[noreturn]] void fail(const char* what) const;
-  void discard();
+  const std::filesystem::path& target() const { return target_; }
 
-  std::string path_, temporary_;
-  int descriptor_ = -1;
+ private:
+  class Buffer;
+  void open_temporary();
+  void sync_directory() const;
+
+  std::filesystem::path target_, temporary_;
+  std::unique_ptr<Buffer> buffer_;  ///< null once committed
+  std::unique_ptr<std::ostream> stream_;
 };
 
 /// The whole file in one call.
-void write_file_atomically(const std::string& path, std::string_view bytes);
+void write_file_atomically(const std::filesystem::path& target, std::string_view bytes);
 
 }  // namespace fib

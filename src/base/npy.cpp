@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/npy.h"
+
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+#include <string_view>
+#include <type_traits>
+
+#include "base/checked.h"
+#include "base/npy_header.h"
+
+namespace fib {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are read and written as they lie in memory");
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kPreamble = kMagic.size() + 2;  // and the version's two bytes
+constexpr size_t kAlignment = 64;                // NumPy's: the values start at a multiple of it
+constexpr size_t kMaxDimensions = 32;            // NumPy's
+
+[[noreturn]] void fail(const std::string& name, const std::string& found) {
+  throw std::runtime_error("cannot read '" + name + "': " + found);
+}
+
+/// Where the header's text lies in the file.
+struct TextRange {
+  size_t begin;
+  size_t length;
+};
+
+TextRange locate_header(std::string_view file, const std::string& name) {
+  if (!file.starts_with(kMagic))
+    fail(name, "not a .npy file, it begins with " + in_quotes(file.substr(0, kMagic.size())));
+  if (file.size() < kPreamble) fail(name, "truncated within its first 8 bytes");
+  const int version = static_cast<unsigned char>(file[kMagic.size()]);
+  if (version < 1 || version > 3) fail(name, ".npy version " + std::to_string(version) + ", accepted are 1, 2 and 3");
+  const size_t length_bytes = version == 1 ? 2 : 4;
+  if (file.size() < kPreamble + length_bytes) fail(name, "truncated before the end of its header");
+  uint32_t length = 0;
+  std::memcpy(&length, file.data() + kPreamble, length_bytes);
+  const size_t begin = kPreamble + length_bytes;
+  if (file.size() - begin < length)
+    fail(name, "truncated: its header has " + std::to_string(length) + " bytes, the file goes on for " +
+                   std::to_string(file.size() - begin));
+  return {begin, length};
+}
+
+NpyType accepted_type(const std::string& descr, const std::string& name) {
+  if (descr == "<f4") return NpyType::float32;
+  if (descr == "<f8") return NpyType::float64;
+  const bool big_endian = descr == ">f4" || descr == ">f8";
+  fail(name, (big_endian ? "big-endian values, dtype " : "dtype ") + in_quotes(descr) +
+                 ", accepted are '<f4' (float32) and '<f8' (float64)");
+}
+
+int64_t item_size(NpyType type) { return type == NpyType::float32 ? 4 : 8; }
+
+void check_size(const NpyHeader& header, size_t file_size, const std::string& name) {
+  const std::string shape = shape_text(header.shape);
+  if (header.shape.size() > kMaxDimensions)
+    fail(name,
+         std::to_string(header.shape.size()) + " dimensions, accepted are up to " + std::to_string(kMaxDimensions));
+  const auto needed = checked_bytes(header.shape, item_size(header.type));
+  if (!needed) fail(name, "impossible shape " + shape);
+  const size_t present = file_size - header.data_begin;
+  if (present < static_cast<uint64_t>(*needed))
+    fail(name, "truncated: shape " + shape + " of " + npy_type_name(header.type) + " needs " + std::to_string(*needed) +
+                   " bytes, the file holds " + std::to_string(present));
+  if (present > static_cast<uint64_t>(*needed))
+    fail(name, "too long: " + std::to_string(present - static_cast<size_t>(*needed)) + " bytes follow the " +
+                   std::to_string(*needed) + " of shape " + shape + " of " + npy_type_name(header.type));
+}
+
+std::string header_text(std::span<const int64_t> shape, NpyType type) {
+  const std::string dict = std::string("{'descr': '") + (type == NpyType::float32 ? "<f4" : "<f8") +
+                           "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
+  const size_t used = kPreamble + 2 + dict.size() + 1;
+  return dict + std::string((kAlignment - used % kAlignment) % kAlignment, ' ') + "\n";
+}
+
+template <class T>
+constexpr NpyType kTypeOf = std::is_same_v<T, float> ? NpyType::float32 : NpyType::float64;
+
+}  // namespace
+
+const char* npy_type_name(NpyType type) { return type == NpyType::float32 ? "float32" : "float64"; }
+
+NpyHeader parse_npy(std::span<const std::byte> file, const std::string& name) {
+  const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  const TextRange range = locate_header(text, name);
+  NpyHeader header;
+  header.data_begin = range.begin + range.length;
+  try {
+    NpyDict dict = parse_npy_dict(text.substr(range.begin, range.length));
+    header.type = accepted_type(dict.descr, name);
+    if (dict.fortran_order) fail(name, "Fortran order, accepted is C order (numpy.ascontiguousarray)");
+    header.shape = std::move(dict.shape);
+  } catch (const NpyDictError& error) {
+    fail(name, std::string("malformed .npy header, ") + error.what());
+  }
+  check_size(header, file.size(), name);
+  return header;
+}
+
+NpyArray::NpyArray(const std::filesystem::path& file) : file_(file), header_(parse_npy(file_.bytes(), file.string())) {
+  const auto values = file_.bytes().subspan(header_.data_begin);
+  if (header_.data_begin % static_cast<size_t>(item_size(header_.type)) != 0)
+    aligned_.assign(values.begin(), values.end());
+}
+
+template <class T>
+std::span<const T> NpyArray::values() const {
+  if (type() != kTypeOf<T>) throw std::logic_error(std::string("the array holds ") + npy_type_name(type()));
+  const auto bytes = aligned_.empty() ? file_.bytes().subspan(header_.data_begin) : std::span(aligned_);
+  return {reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
+template <class T>
+void write_npy(AtomicFile& file, std::span<const int64_t> shape, std::span<const T> values) {
+  const auto needed = checked_bytes(shape, sizeof(T));
+  if (!needed || static_cast<uint64_t>(*needed) != values.size_bytes() || shape.size() > kMaxDimensions)
+    throw std::invalid_argument("write_npy: " + std::to_string(values.size()) + " values do not fill the shape " +
+                                shape_text(shape) + " of up to " + std::to_string(kMaxDimensions) + " dimensions");
+  const std::string text = header_text(shape, kTypeOf<T>);
+  file.write(kMagic.data(), kMagic.size());
+  const auto length = static_cast<uint16_t>(text.size());  // 32 dimensions of 19 digits need 700 bytes
+  file.write("\x01\x00", 2);
+  file.write(&length, sizeof(length));
+  file.write(text.data(), text.size());
+  file.write(values.data(), values.size_bytes());
+}
+
+template <class T>
+void write_npy(const std::filesystem::path& file, std::span<const int64_t> shape, std::span<const T> values) {
+  AtomicFile target(file);
+  write_npy(target, shape, values);
+  target.commit();
+}
+
+template std::span<const float> NpyArray::values<float>() const;
+template std::span<const double> NpyArray::values<double>() const;
+template void write_npy(AtomicFile&, std::span<const int64_t>, std::span<const float>);
+template void write_npy(AtomicFile&, std::span<const int64_t>, std::span<const double>);
+template void write_npy(const std::filesystem::path&, std::span<const int64_t>, std::span<const float>);
+template void write_npy(const std::filesystem::path&, std::span<const int64_t>, std::span<const double>);
+
+}  // namespace fib

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fibottention/attention.h"
+
+#include <atomic>
+#include <cmath>
+#include <memory>
+
+#include "base/parallel.h"
+#include "kernels/checks.h"
+#include "kernels/class_tokens.h"
+#include "kernels/targets.h"
+#include "kernels/tiles.h"
+
+namespace fib {
+namespace {
+
+using kernels::Call;
+using kernels::ClassChunks;
+using kernels::TileIndex;
+
+template <class T>
+Call<T> make_call(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                  const AttentionOptions<T>& options) {
+  static std::atomic<uint64_t> calls{0};
+  Call<T> call;
+  call.id = ++calls;
+  call.support = &support;
+  call.shape = shape;
+  call.inputs = inputs;
+  call.options = options;
+  call.scale = static_cast<T>(options.scale.value_or(1.0 / std::sqrt(static_cast<double>(shape.dim))));
+  call.query_chunks = kernels::class_chunks(shape.query_tokens, support.cls());
+  call.key_chunks = kernels::class_chunks(shape.key_tokens, support.cls());
+  return call;
+}
+
+template <class T>
+std::unique_ptr<T[]> scratch(int64_t count) {
+  return std::make_unique_for_overwrite<T[]>(static_cast<size_t>(count));
+}
+
+/// Room for the partial results of all class tokens.
+template <class T>
+std::unique_ptr<T[]> make_partials(Call<T>& call, const ClassChunks& chunks, int64_t size) {
+  call.partial_size = size;
+  auto memory = scratch<T>(call.shape.batch * call.shape.heads * call.support->cls() * chunks.chunks * size);
+  call.partials = memory.get();
+  return memory;
+}
+
+/// Counts, per (sample, head), the chunks that are still to come.
+class ChunkCounter {
+ public:
+  ChunkCounter(int64_t heads, const ClassChunks& chunks)
+      : chunks_(chunks), open_(std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(heads))) {
+    for (int64_t i = 0; i < heads; ++i) open_[static_cast<size_t>(i)].store(chunks.chunks, std::memory_order_relaxed);
+  }
+  /// Whether this tile finished the last chunk of its head; all the others' results are then visible.
+  bool last(int64_t head, int64_t tile) {
+    if (tile % chunks_.tiles_per_chunk != 0) return false;
+    return open_[static_cast<size_t>(head)].fetch_sub(1, std::memory_order_acq_rel) == 1;
+  }
+
+ private:
+  ClassChunks chunks_;
+  std::unique_ptr<std::atomic<int64_t>[]> open_;
+};
+
+template <class T>
+kernels::Workspace<T>& workspace() {
+  thread_local kernels::Workspace<T> kept;
+  return kept;
+}
+
+/// Which tiles one task runs, one after another: samples that add to the same bias gradient share a task.
+struct Grouping {
+  int64_t samples, heads;  ///< tasks along these; the rest is inside
+};
+
+template <class T>
+void run_tiles(const Call<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
+               void (*join)(const Call<T>&, TileIndex), Grouping grouping) {
+  const int64_t batch = call.shape.batch, heads = call.shape.heads;
+  const bool joins = call.support->cls() > 0;
+  ChunkCounter counter(joins ? batch * heads : 0, chunks);
+  parallel_tasks(grouping.samples * grouping.heads * chunks.tiles, [&](int64_t task) {
+    const int64_t tile = task % chunks.tiles, head = task / chunks.tiles % grouping.heads;
+    const int64_t sample = task / chunks.tiles / grouping.heads;
+    for (int64_t b = sample; b < batch; b += grouping.samples) {
+      for (int64_t h = head; h < heads; h += grouping.heads) {
+        const TileIndex at{b, h, tile};
+        tile_function(call, at, workspace<T>());
+        if (joins && counter.last(call.head_index(b, h), tile)) join(call, at);
+      }
+    }
+  });
+}
+
+/// sum [B,H,e] over tokens of weight · row, weights [B,H,tokens] or all 1; in float64, because it stands for all keys.
+template <class T>
+std::unique_ptr<double[]> column_sums(const AttentionShape& shape, const TokenView<const T>& rows, int64_t tokens,
+                                      const T* weights) {
+  const int64_t e = shape.value_dim;
+  auto sums = std::make_unique<double[]>(static_cast<size_t>(shape.batch * shape.heads * e));
+  parallel_tasks(shape.batch * shape.heads, [&](int64_t head) {
+    double* sum = sums.get() + head * e;
+    for (int64_t t = 0; t < tokens; ++t) {
+      const T* row = rows.row(head / shape.heads, head % shape.heads, t);
+      const double weight = weights == nullptr ? 1.0 : static_cast<double>(weights[head * tokens + t]);
+      for (int64_t c = 0; c < e; ++c) sum[c] += weight * static_cast<double>(row[c]);
+    }
+  });
+  return sums;
+}
+
+}  // namespace
+
+template <class T>
+void attention_forward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                       TokenView<T> out, T* lse, const AttentionOptions<T>& options) {
+  kernels::check_forward(support, shape, inputs, out, options);
+  const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
+  Call<T> call = make_call(support, shape, inputs, options);
+  call.out = out;
+  call.lse = lse;
+  const auto partials = make_partials(call, call.query_chunks, shape.value_dim + 2);
+  std::unique_ptr<double[]> sums;
+  if (options.masking == Masking::zero) sums = column_sums<T>(shape, inputs.v, shape.key_tokens, nullptr);
+  call.column_sum = sums.get();
+  run_tiles(call, call.query_chunks, tiles.forward, kernels::join_forward<T>, {shape.batch, shape.heads});
+}
+
+template <class T>
+void attention_backward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                        TokenView<const T> out, const T* lse, TokenView<const T> grad_out,
+                        const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
+  kernels::check_backward(support, shape, inputs, out, lse, grad_out, gradients, options);
+  const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
+  Call<T> call = make_call(support, shape, inputs, options);
+  call.saved_out = out;
+  call.grad_out = grad_out;
+  call.saved_lse = lse;
+  call.gradients = gradients;
+  const int64_t rows = shape.batch * shape.heads * shape.query_tokens;
+  const bool zero = options.masking == Masking::zero;
+  const auto delta = scratch<T>(rows), rest = scratch<T>(zero ? rows : 0);
+  call.delta = delta.get();
+  call.rest = zero ? rest.get() : nullptr;
+
+  Grouping by_bias{shape.batch, shape.heads};
+  if (gradients.dbias.data != nullptr) {
+    by_bias = {gradients.dbias.groups, gradients.dbias.head_stride == 0 ? 1 : shape.heads};
+  }
+  auto partials = make_partials(call, call.query_chunks, shape.dim);
+  run_tiles(call, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>, by_bias);
+
+  std::unique_ptr<double[]> sums;
+  if (zero) sums = column_sums<T>(shape, grad_out, shape.query_tokens, rest.get());
+  call.column_sum = sums.get();
+  partials = make_partials(call, call.key_chunks, shape.dim + shape.value_dim);
+  run_tiles(call, call.key_chunks, tiles.backward_keys, kernels::join_key_gradients<T>, {shape.batch, shape.heads});
+}
+
+#define FIB_INSTANTIATE(T)                                                                                            \
+  template void attention_forward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&,             \
+                                     TokenView<T>, T*, const AttentionOptions<T>&);                                   \
+  template void attention_backward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&,            \
+                                      TokenView<const T>, const T*, TokenView<const T>, const AttentionGradients<T>&, \
+                                      const AttentionOptions<T>&);
+FIB_INSTANTIATE(float)
+FIB_INSTANTIATE(double)
+#undef FIB_INSTANTIATE
+
+}  // namespace fib

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/checks.h"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace fib::kernels {
+namespace {
+
+[[noreturn]] void refuse(const std::string& message) { throw std::invalid_argument("attention: " + message); }
+
+void check_count(const char* name, int64_t got, int64_t expected) {
+  if (got != expected) {
+    refuse(std::string(name) + " is " + std::to_string(got) + ", the support set has " + std::to_string(expected));
+  }
+}
+
+void check_dim(const char* name, int64_t dim) {
+  if (dim < 1 || dim > kMaxDim) {
+    refuse(std::string(name) + " must be 1 to " + std::to_string(kMaxDim) + ", got " + std::to_string(dim));
+  }
+}
+
+void check_shape(const SupportSet& support, const AttentionShape& shape) {
+  if (shape.batch < 0) refuse("batch must be 0 or more, got " + std::to_string(shape.batch));
+  check_count("heads", shape.heads, support.num_heads());
+  check_count("query_tokens", shape.query_tokens, support.query_tokens());
+  check_count("key_tokens", shape.key_tokens, support.key_tokens());
+  check_dim("dim", shape.dim);
+  check_dim("value_dim", shape.value_dim);
+}
+
+template <class T>
+void check_pointer(const char* name, const T* pointer, const AttentionShape& shape) {
+  if (pointer == nullptr && shape.batch > 0) refuse(std::string(name) + " must not be null");
+}
+
+void check_lengths(const int64_t* lengths, const AttentionShape& shape) {
+  for (int64_t b = 0; lengths != nullptr && b < shape.batch; ++b) {
+    if (lengths[b] < 0 || lengths[b] > shape.key_tokens) {
+      refuse("length of sample " + std::to_string(b) + " must be 0 to " + std::to_string(shape.key_tokens) + ", got " +
+             std::to_string(lengths[b]));
+    }
+  }
+}
+
+template <class T>
+void check_groups(const BiasView<T>& bias, const AttentionShape& shape) {
+  if (bias.groups < 1 || shape.batch % bias.groups != 0) {
+    refuse("bias groups must divide batch " + std::to_string(shape.batch) + ", got " + std::to_string(bias.groups));
+  }
+}
+
+/// masking = zero exists for weights trained with the published code, which knows none of these.
+template <class T>
+void check_zero_masking(const SupportSet& support, const AttentionOptions<T>& options) {
+  if (options.masking != Masking::zero) return;
+  const char* with = support.causal()               ? "a causal support"
+                     : options.lengths != nullptr   ? "lengths"
+                     : options.bias.data != nullptr ? "a bias"
+                     : options.dropout != 0.0       ? "dropout"
+                                                    : nullptr;
+  if (with != nullptr) refuse(std::string("masking zero is refused together with ") + with);
+}
+
+template <class T>
+void check_options(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options) {
+  if (options.scale && !std::isfinite(*options.scale)) {
+    refuse("scale must be finite, got " + std::to_string(*options.scale));
+  }
+  if (!(options.dropout >= 0.0 && options.dropout < 1.0)) {
+    refuse("dropout must be in [0, 1), got " + std::to_string(options.dropout));
+  }
+  check_lengths(options.lengths, shape);
+  if (options.bias.data != nullptr) check_groups(options.bias, shape);
+  check_zero_masking(support, options);
+}
+
+template <class T>
+void check_bias_gradient(const BiasView<T>& dbias, const BiasView<const T>& bias, const AttentionShape& shape) {
+  if (dbias.data == nullptr) return;
+  if (bias.data == nullptr) refuse("a bias gradient needs a bias");
+  if (dbias.groups != bias.groups) {
+    refuse("bias gradient has " + std::to_string(dbias.groups) + " groups, the bias " + std::to_string(bias.groups));
+  }
+  if (shape.heads > 1 && (dbias.head_stride == 0) != (bias.head_stride == 0)) {
+    refuse("bias and its gradient must share heads alike, got head strides " + std::to_string(bias.head_stride) +
+           " and " + std::to_string(dbias.head_stride));
+  }
+}
+
+template <class T>
+void check_inputs(const AttentionInputs<T>& inputs, const AttentionShape& shape) {
+  check_pointer("q", inputs.q.data, shape);
+  check_pointer("k", inputs.k.data, shape);
+  check_pointer("v", inputs.v.data, shape);
+}
+
+}  // namespace
+
+template <class T>
+void check_forward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                   const TokenView<T>& out, const AttentionOptions<T>& options) {
+  check_shape(support, shape);
+  check_options(support, shape, options);
+  check_inputs(inputs, shape);
+  check_pointer("out", out.data, shape);
+}
+
+template <class T>
+void check_backward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                    const TokenView<const T>& out, const T* lse, const TokenView<const T>& grad_out,
+                    const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
+  check_shape(support, shape);
+  check_options(support, shape, options);
+  check_bias_gradient(gradients.dbias, options.bias, shape);
+  check_inputs(inputs, shape);
+  check_pointer("out", out.data, shape);
+  check_pointer("lse", lse, shape);
+  check_pointer("grad_out", grad_out.data, shape);
+  check_pointer("dq", gradients.dq.data, shape);
+  check_pointer("dk", gradients.dk.data, shape);
+  check_pointer("dv", gradients.dv.data, shape);
+}
+
+#define FIB_INSTANTIATE(T)                                                                             \
+  template void check_forward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&,  \
+                                 const TokenView<T>&, const AttentionOptions<T>&);                     \
+  template void check_backward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&, \
+                                  const TokenView<const T>&, const T*, const TokenView<const T>&,      \
+                                  const AttentionGradients<T>&, const AttentionOptions<T>&);
+FIB_INSTANTIATE(float)
+FIB_INSTANTIATE(double)
+#undef FIB_INSTANTIATE
+
+}  // namespace fib::kernels

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What attention accepts, checked once at the boundary; the tiles behind it trust their arguments.
+#pragma once
+
+#include "fibottention/attention.h"
+
+namespace fib::kernels {
+
+inline constexpr int64_t kMaxDim = 512;
+
+template <class T>
+void check_forward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                   const TokenView<T>& out, const AttentionOptions<T>& options);
+
+template <class T>
+void check_backward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                    const TokenView<const T>& out, const T* lse, const TokenView<const T>& grad_out,
+                    const AttentionGradients<T>& gradients, const AttentionOptions<T>& options);
+
+}  // namespace fib::kernels

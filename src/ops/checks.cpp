@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/checks.h"
+
+#include "ops/support_attention.h"
+
+namespace fib::ops {
+namespace {
+
+void check_tensor(const at::Tensor& x, const char* name, const at::Tensor& q) {
+  TORCH_CHECK_VALUE(x.dim() == 4, "attention: ", name, " must be [batch, heads, tokens, channels], got ", x.sizes());
+  TORCH_CHECK_VALUE(x.scalar_type() == q.scalar_type(), "attention: ", name, " is ", x.scalar_type(), " but q is ",
+                    q.scalar_type(), "; they must agree");
+  TORCH_CHECK_VALUE(x.device() == q.device(), "attention: ", name, " is on ", x.device(), " but q is on ", q.device());
+  TORCH_CHECK_VALUE(x.size(0) == q.size(0) && x.size(1) == q.size(1), "attention: ", name, " ", x.sizes(),
+                    " has another batch or number of heads than q ", q.sizes());
+}
+
+void check_against_support(const Operands& x, const SupportSet& set) {
+  TORCH_CHECK_VALUE(x.q.size(1) == set.num_heads(), "attention: q has ", x.q.size(1), " heads, the support ",
+                    set.num_heads());
+  TORCH_CHECK_VALUE(x.q.size(2) == set.query_tokens(), "attention: q has ", x.q.size(2), " tokens, the support ",
+                    set.query_tokens());
+  TORCH_CHECK_VALUE(x.k.size(2) == set.key_tokens(), "attention: k has ", x.k.size(2), " tokens, the support ",
+                    set.key_tokens());
+}
+
+void check_bias(const Operands& x, const at::Tensor& bias) {
+  const int64_t batch = x.q.size(0), heads = x.q.size(1);
+  TORCH_CHECK_VALUE(bias.dim() == 4 && (bias.size(1) == heads || bias.size(1) == 1) && bias.size(2) == x.q.size(2) &&
+                        bias.size(3) == x.k.size(2),
+                    "attention: bias must be [groups, ", heads, " or 1, ", x.q.size(2), ", ", x.k.size(2), "], got ",
+                    bias.sizes());
+  TORCH_CHECK_VALUE(bias.size(0) > 0 && batch % bias.size(0) == 0, "attention: bias has ", bias.size(0),
+                    " groups, which do not divide the batch of ", batch);
+  TORCH_CHECK_VALUE(bias.scalar_type() == x.q.scalar_type() && bias.device() == x.q.device(), "attention: bias is ",
+                    bias.scalar_type(), " on ", bias.device(), " but q is ", x.q.scalar_type(), " on ", x.q.device());
+}
+
+void check_lengths(const Operands& x, const at::Tensor& lengths) {
+  TORCH_CHECK_VALUE(lengths.dim() == 1 && lengths.size(0) == x.q.size(0) && lengths.scalar_type() == at::kLong,
+                    "attention: lengths must be int64 [", x.q.size(0), "], got ", lengths.scalar_type(), " ",
+                    lengths.sizes());
+}
+
+void check_options(const Operands& x, const Call& call) {
+  TORCH_CHECK_VALUE(call.dropout >= 0.0 && call.dropout < 1.0, "attention: dropout must be in [0, 1), got ",
+                    call.dropout);
+  if (parse_masking(call.masking) == Masking::zero) {
+    TORCH_CHECK_VALUE(!call.support->set().causal() && !call.bias && !call.lengths && call.dropout == 0.0,
+                      "attention: masking 'zero' goes with neither causal, lengths, bias nor dropout");
+  }
+  if (call.bias) check_bias(x, *call.bias);
+  if (call.lengths) check_lengths(x, *call.lengths);
+}
+
+}  // namespace
+
+void check_call(const Operands& x, const Call& call) {
+  TORCH_CHECK_VALUE(at::isFloatingType(x.q.scalar_type()), "attention: q must be a real floating-point tensor, got ",
+                    x.q.scalar_type());
+  check_tensor(x.q, "q", x.q);
+  check_tensor(x.k, "k", x.q);
+  check_tensor(x.v, "v", x.q);
+  TORCH_CHECK_VALUE(x.q.size(1) > 0, "attention: q ", x.q.sizes(), " has no heads");
+  TORCH_CHECK_VALUE(x.k.size(3) == x.q.size(3) && x.q.size(3) > 0, "attention: k has ", x.k.size(3),
+                    " channels, q has ", x.q.size(3));
+  TORCH_CHECK_VALUE(x.v.size(3) > 0, "attention: v has no channels");
+  TORCH_CHECK_VALUE(x.v.size(2) == x.k.size(2), "attention: k has ", x.k.size(2), " tokens, v has ", x.v.size(2));
+  TORCH_CHECK_VALUE(call.support, "attention: the support is missing");
+  check_against_support(x, call.support->set());
+  check_options(x, call);
+}
+
+void check_packed(const at::Tensor& qkv) {
+  TORCH_CHECK_VALUE(qkv.dim() == 5 && qkv.size(2) == 3,
+                    "attention: qkv must be [batch, tokens, 3, heads, channels], got ", qkv.sizes());
+}
+
+Masking parse_masking(const std::string& name) {
+  if (name == "exclude") return Masking::exclude;
+  TORCH_CHECK_VALUE(name == "zero", "attention: masking must be 'exclude' or 'zero', got '", name, "'");
+  return Masking::zero;
+}
+
+std::string masking_name(Masking masking) { return masking == Masking::zero ? "zero" : "exclude"; }
+
+}  // namespace fib::ops

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the dispatcher's flat argument lists and our structs. The order of arguments is that of schema.cpp; it is
+// written down there and here, and nowhere else.
+#pragma once
+
+#include "ops/support_attention.h"
+
+namespace fib::ops {
+
+/// What backward needs of forward, and the gradient that arrives.
+struct Results {
+  at::Tensor grad_out, out, lse;
+};
+
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  ///< dq, dk, dv, dbias or undefined
+using PackedGradients = std::tuple<at::Tensor, at::Tensor>;                    ///< dqkv, dbias or undefined
+
+Call make_call(const SupportPtr& support, const SupportAttentionOptions& options);
+/// The same call with a seed, so that backward can drop the same pairs.
+Call with_seed(Call call);
+
+/// Each calls the operator of that name through the dispatcher, at whatever key stands next.
+Outputs dispatch_forward(const Operands& x, const Call& call);
+Outputs dispatch_packed_forward(const at::Tensor& qkv, const Call& call);
+Gradients dispatch_backward(const Operands& x, const Results& results, const Call& call, bool bias_grad);
+PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& results, const Call& call,
+                                         bool bias_grad);
+
+#define FIB_CALL_PARAMETERS                                                                                     \
+  const SupportPtr &support, const OptionalTensor &bias, const OptionalTensor &lengths, Optional<double> scale, \
+      std::string masking, double dropout, Optional<int64_t> seed
+#define FIB_CALL \
+  Call { support, bias, lengths, scale, std::move(masking), dropout, seed }
+
+// Entries for TORCH_LIBRARY_IMPL: flat arguments in, the implementation called with structs.
+template <auto Implementation>
+Outputs forward_entry(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, FIB_CALL_PARAMETERS) {
+  return Implementation(Operands{q, k, v}, FIB_CALL);
+}
+
+template <auto Implementation>
+Outputs packed_forward_entry(const at::Tensor& qkv, FIB_CALL_PARAMETERS) {
+  return Implementation(qkv, FIB_CALL);
+}
+
+template <auto Implementation>
+Gradients backward_entry(const at::Tensor& grad_out, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                         const at::Tensor& out, const at::Tensor& lse, FIB_CALL_PARAMETERS, bool bias_grad) {
+  return Implementation(Operands{q, k, v}, Results{grad_out, out, lse}, FIB_CALL, bias_grad);
+}
+
+template <auto Implementation>
+PackedGradients packed_backward_entry(const at::Tensor& grad_out, const at::Tensor& qkv, const at::Tensor& out,
+                                      const at::Tensor& lse, FIB_CALL_PARAMETERS, bool bias_grad) {
+  return Implementation(qkv, Results{grad_out, out, lse}, FIB_CALL, bias_grad);
+}
+
+}  // namespace fib::ops

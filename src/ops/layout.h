@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// How results lie in memory, and the three views of a packed qkv.
+#pragma once
+
+#include "ops/types.h"
+
+namespace fib::ops {
+
+/// An uninitialised [B,H,tokens,channels] in `like`'s order of dimensions: tokens before heads where `like` [B,H,T,d]
+/// has them so (a view of [B,T,…,H,d]), else heads before tokens.
+inline at::Tensor empty_tokens(const at::Tensor& like, int64_t tokens, int64_t channels) {
+  const int64_t batch = like.size(0), heads = like.size(1);
+  if (like.stride(1) < like.stride(2))
+    return at::empty({batch, tokens, heads, channels}, like.options()).transpose(1, 2);
+  return at::empty({batch, heads, tokens, channels}, like.options());
+}
+
+/// [B,T,3,H,d] -> three views [B,H,T,d].
+inline Operands unpacked(const at::Tensor& qkv) {
+  return {qkv.select(2, 0).transpose(1, 2), qkv.select(2, 1).transpose(1, 2), qkv.select(2, 2).transpose(1, 2)};
+}
+
+/// [B,H,T,e] -> [B,T,H·e], free when tokens come before heads in memory.
+inline at::Tensor merged_heads(const at::Tensor& out) { return out.transpose(1, 2).flatten(2); }
+
+/// [B,T,H·e] -> [B,H,T,e], a view.
+inline at::Tensor split_heads(const at::Tensor& merged, int64_t heads) {
+  const int64_t channels = merged.size(2) / heads;
+  return merged.view({merged.size(0), merged.size(1), heads, channels}).transpose(1, 2);
+}
+
+/// float32 for reduced types, else the type itself.
+at::ScalarType computing_type(at::ScalarType type);
+
+/// The results that forward fills: output and log-sum-exp [B,H,Tq].
+Outputs empty_outputs(const Operands& x);
+
+}  // namespace fib::ops

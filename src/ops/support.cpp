@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/support.h"
+
+namespace fib::ops {
+namespace {
+
+std::vector<TokenPair> to_pairs(const at::Tensor& tensor) {
+  TORCH_CHECK_VALUE(tensor.dim() == 2 && tensor.size(1) == 2 && tensor.scalar_type() == at::kLong,
+                    "pairs must be an int64 tensor [n, 2], got ", tensor.scalar_type(), " ", tensor.sizes());
+  const at::Tensor rows = tensor.cpu().contiguous();
+  const int64_t* values = rows.data_ptr<int64_t>();
+  std::vector<TokenPair> pairs;
+  pairs.reserve(static_cast<size_t>(rows.size(0)));
+  for (int64_t i = 0; i < rows.size(0); ++i) {
+    const int64_t query = values[2 * i], key = values[2 * i + 1];
+    TORCH_CHECK_VALUE(query >= 0 && query < kMaxTokens && key >= 0 && key < kMaxTokens, "pair (", query, ", ", key,
+                      ") has an index outside 0 to ", kMaxTokens - 1);
+    pairs.push_back({static_cast<int32_t>(query), static_cast<int32_t>(key)});
+  }
+  return pairs;
+}
+
+}  // namespace
+
+SupportPtr support_from_offsets(int64_t patches, int64_t cls, const std::vector<std::vector<int64_t>>& offsets,
+                                const c10::List<bool>& diagonal, const std::vector<at::Tensor>& pairs, bool causal) {
+  const size_t heads = offsets.size();
+  TORCH_CHECK_VALUE(diagonal.size() == heads, "offsets are given for ", heads, " heads, diagonal for ",
+                    diagonal.size());
+  TORCH_CHECK_VALUE(pairs.empty() || pairs.size() == heads, "offsets are given for ", heads, " heads, pairs for ",
+                    pairs.size());
+  std::vector<HeadPattern> patterns(heads);
+  for (size_t h = 0; h < heads; ++h) {
+    patterns[h].offsets = offsets[h];
+    patterns[h].window = offsets[h].empty() ? 0 : offsets[h].back();
+    patterns[h].diagonal = diagonal[h];
+    if (!pairs.empty()) patterns[h].pairs = to_pairs(pairs[h]);
+  }
+  return make_support_ptr(SupportSet(patches, cls, std::move(patterns), causal));
+}
+
+SupportPtr support_from_pairs(int64_t query_tokens, int64_t key_tokens, const std::vector<at::Tensor>& pairs) {
+  std::vector<std::vector<TokenPair>> heads;
+  for (const at::Tensor& head : pairs) heads.push_back(to_pairs(head));
+  return make_support_ptr(SupportSet::rectangular(query_tokens, key_tokens, std::move(heads)));
+}
+
+at::Tensor support_pairs(const SupportSet& set, int64_t head) {
+  TORCH_CHECK_INDEX(head >= 0 && head < set.num_heads(), "head ", head, " is outside 0 to ", set.num_heads() - 1);
+  const at::Tensor result = at::empty({set.pairs(head), 2}, at::kLong);
+  int64_t* out = result.data_ptr<int64_t>();
+  for (int64_t query = 0; query < set.query_tokens(); ++query) {
+    for (int64_t key : set.keys_of_row(head, query)) {
+      *out++ = query;
+      *out++ = key;
+    }
+  }
+  return result;
+}
+
+}  // namespace fib::ops

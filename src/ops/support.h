@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A SupportSet as torch knows it: torch.classes.fibottention.Support, an argument of the generic operator.
+#pragma once
+
+#include <torch/custom_class.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fibottention/pattern.h"
+
+namespace fib::ops {
+
+/// Shares an immutable SupportSet. Made once per layer; passing it to the operator costs a reference count.
+class Support : public torch::CustomClassHolder {
+ public:
+  explicit Support(std::shared_ptr<const SupportSet> set) : set_(std::move(set)) {}
+
+  const SupportSet& set() const { return *set_; }
+  const std::shared_ptr<const SupportSet>& shared() const { return set_; }
+
+ private:
+  std::shared_ptr<const SupportSet> set_;
+};
+
+using SupportPtr = c10::intrusive_ptr<Support>;
+
+inline SupportPtr make_support_ptr(SupportSet set) {
+  return c10::make_intrusive<Support>(std::make_shared<const SupportSet>(std::move(set)));
+}
+
+/// Square support over cls + patches tokens. `pairs` is empty or holds one int64 tensor [n, 2] of (query, key) per
+/// head.
+SupportPtr support_from_offsets(int64_t patches, int64_t cls, const std::vector<std::vector<int64_t>>& offsets,
+                                const c10::List<bool>& diagonal, const std::vector<at::Tensor>& pairs, bool causal);
+
+/// Support between two token sets of different size, from explicit pairs only.
+SupportPtr support_from_pairs(int64_t query_tokens, int64_t key_tokens, const std::vector<at::Tensor>& pairs);
+
+/// The pairs of one head as an int64 tensor [n, 2], rows ascending: the inverse of the two above.
+at::Tensor support_pairs(const SupportSet& set, int64_t head);
+
+}  // namespace fib::ops

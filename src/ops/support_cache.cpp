@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/support_cache.h"
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+namespace fib::ops {
+namespace {
+
+/// More than the layers of any model times the resolutions it is used at; a support of offsets takes a few kilobytes.
+constexpr size_t kCapacity = 512;
+
+struct KeyHash {
+  size_t operator()(const WythoffKey& key) const {
+    size_t hash = (key.modified ? 1U : 0U) | (key.causal ? 2U : 0U);
+    for (int64_t value : {key.patches, key.cls, key.heads, key.wmin, key.wmax, key.layer}) {
+      hash = hash * UINT64_C(0x9E3779B97F4A7C15) + static_cast<size_t>(value);
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+SupportPtr build(const WythoffKey& key) {
+  const AttentionSpec spec{key.modified ? "fibottention-modified" : "fibottention",
+                           {{"wmin", std::to_string(key.wmin)}, {"wmax", std::to_string(key.wmax)}}};
+  PatternGeometry geometry{key.patches, key.cls, key.heads, std::nullopt, key.causal};
+  if (key.layer >= 0) geometry.layer = key.layer;
+  return make_support_ptr(make_support(spec, geometry));
+}
+
+class Cache {
+ public:
+  SupportPtr find_or_build(const WythoffKey& key) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      recent_.splice(recent_.begin(), recent_, found->second);
+      return found->second->second;
+    }
+    recent_.emplace_front(key, build(key));
+    places_[key] = recent_.begin();
+    if (recent_.size() > kCapacity) {
+      places_.erase(recent_.back().first);
+      recent_.pop_back();
+    }
+    return recent_.front().second;
+  }
+
+ private:
+  using Entries = std::list<std::pair<WythoffKey, SupportPtr>>;
+  std::mutex mutex_;
+  Entries recent_;  // most recently used first
+  std::unordered_map<WythoffKey, Entries::iterator, KeyHash> places_;
+};
+
+}  // namespace
+
+SupportPtr cached_wythoff_support(const WythoffKey& key) {
+  static Cache cache;
+  return cache.find_or_build(key);
+}
+
+}  // namespace fib::ops
