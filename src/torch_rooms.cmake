@@ -20,3 +20,15 @@ fib_use_torch(fib_rooms)
 # What a program of ours links: the rooms, and the operator's registrations.
 add_library(fib_with_torch INTERFACE)
 target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_ops> fib_torch_settings)
+
+# The second program: the commands that need torch.
+file(GLOB torch_cli CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch/*.cpp)
+add_executable(fib-torch ${torch_cli})
+target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_with_torch)
+fib_use_torch(fib-torch)
+fib_bind_blas(fib-torch)
+
+install(TARGETS fib-torch RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/fibottention)
+install(TARGETS fibottention_torch)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fibottention DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages
+        PATTERN __pycache__ EXCLUDE)
