@@ -52,9 +52,21 @@ at::Tensor attend_in_tiles(const Inputs& in, double scale) {
   return out.flatten(2);
 }
 
+/// Without gradients, as LibTorch's users write it: two batched products and a softmax in place. Memory is B·H·T².
+at::Tensor attend_in_products(const Inputs& in, double scale) {
+  at::Tensor scores = dense_scores(in, scale);
+  if (in.bias.defined()) {
+    scores = softmax_or_zero(scores);
+  } else {
+    at::_softmax_out(scores, scores, -1, false);
+  }
+  return merge_heads(at::matmul(scores, in.v));
+}
+
 class Full final : public Mechanism {
  public:
-  using Mechanism::Mechanism;
+  Full(const AttentionSpec& spec, const Geometry& g, double dropout)
+      : Mechanism(spec, g, dropout), tiles_(choice_option(spec, "path", {"tiles", "products"}) == "tiles") {}
 
  private:
   at::Tensor attend(const Inputs& in) override {
@@ -64,7 +76,8 @@ class Full final : public Mechanism {
       return merge_heads(at::scaled_dot_product_attention(in.q, in.k, in.v, {}, dropout, false, scale));
     }
 #endif
-    if (!at::GradMode::is_enabled() && dropout == 0.0) return attend_in_tiles(in, scale);
+    const bool inference = !at::GradMode::is_enabled() && dropout == 0.0;
+    if (inference) return tiles_ ? attend_in_tiles(in, scale) : attend_in_products(in, scale);
     return merge_heads(at::matmul(at::dropout(weights(in), dropout, is_training()), in.v));
   }
 
@@ -72,6 +85,8 @@ class Full final : public Mechanism {
     const at::Tensor scores = dense_scores(in, geometry().score_scale());
     return in.bias.defined() ? softmax_or_zero(scores) : at::softmax(scores, -1);
   }
+
+  bool tiles_;
 };
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/blas_core.h"
+
 namespace fib::cli {
 namespace {
 
@@ -18,6 +20,7 @@ constexpr const char* kProgram = "fib-torch";
 void set_environment() {
   constexpr int keep = 0;
   setenv("OMP_WAIT_POLICY", "passive", keep);
+  if (const auto core = openblas_core()) setenv("OPENBLAS_CORETYPE", core->c_str(), keep);
 }
 
 }  // namespace

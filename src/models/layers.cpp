@@ -37,6 +37,7 @@ at::Tensor PatchEmbed::forward(const at::Tensor& images) const {
 }
 
 void PatchEmbed::initialise() {
+  const at::NoGradGuard no_grad;
   const double bound = 1.0 / std::sqrt(static_cast<double>(proj_->weight[0].numel()));
   proj_->weight.uniform_(-bound, bound);
   proj_->bias.uniform_(-bound, bound);
