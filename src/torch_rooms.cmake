@@ -16,6 +16,7 @@ foreach(room attention models training analysis bench)
 endforeach()
 add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 fib_use_torch(fib_rooms)
+target_link_libraries(fib_rooms PUBLIC fib_runs)
 
 # What a program of ours links: the rooms, and the operator's registrations.
 add_library(fib_with_torch INTERFACE)
