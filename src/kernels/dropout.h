@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/rng.h"
+
 namespace fib::kernels {
 
 /// A bijection of 32-bit words that flips every output bit with probability near one half per input bit.
@@ -21,15 +23,9 @@ constexpr uint32_t mix32(uint32_t x) {
 struct DropoutStream {
   uint32_t query_key = 0, key_key = 0;
 
-  constexpr DropoutStream() = default;
-  constexpr DropoutStream(uint64_t seed, int64_t sample, int64_t head) {
-    uint64_t z = seed;
-    for (uint64_t word : {static_cast<uint64_t>(sample), static_cast<uint64_t>(head)}) {
-      z = (z ^ word) + UINT64_C(0x9E3779B97F4A7C15);
-      z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-      z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-      z ^= z >> 31;
-    }
+  DropoutStream() = default;
+  DropoutStream(uint64_t seed, int64_t sample, int64_t head) {
+    const uint64_t z = CounterRng(seed, {static_cast<uint64_t>(sample), static_cast<uint64_t>(head)}).at(0);
     query_key = static_cast<uint32_t>(z);
     key_key = static_cast<uint32_t>(z >> 32);
   }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// fibottention::attention: the paper's mechanism by its parameters, on the generic operator. Registered without a key, so it
-// is differentiated and dispatched through what it calls.
-#include <torch/library.h>
+// fibottention::attention: the paper's mechanism by its parameters, on the generic operator. Registered without a key,
+// so it is differentiated and dispatched through what it calls.
 
-#include "ops/dispatch.h"
+#include "ops/implementations.h"
 #include "ops/support_cache.h"
 
 namespace fib::ops {
-namespace {
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t wmin, int64_t wmax,
                      bool modified, int64_t cls, bool causal, Optional<int64_t> layer, std::string masking,
@@ -25,7 +23,4 @@ at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor&
   return std::get<0>(dispatch_forward({q, k, v}, call));
 }
 
-}  // namespace
 }  // namespace fib::ops
-
-TORCH_LIBRARY_IMPL(fibottention, CompositeImplicitAutograd, m) { m.impl("attention", &fib::ops::attention); }

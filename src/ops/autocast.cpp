@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under autocast q, k and v may arrive in different types; the widest of them is taken. The kernels compute reduced types in
-// float32 anyway, so nothing is narrowed here.
-#include <torch/library.h>
+// Under autocast q, k and v may arrive in different types; the widest of them is taken. The kernels compute reduced
+// types in float32 anyway, so nothing is narrowed here.
 
-#include "ops/dispatch.h"
+#include "ops/implementations.h"
 
-namespace fib::ops {
+namespace fib::ops::autocast {
 namespace {
 
 Call cast_bias(Call call, at::ScalarType type) {
   if (call.bias) call.bias = call.bias->to(type);
   return call;
 }
+
+}  // namespace
 
 template <c10::DispatchKey Key>
 Outputs forward(const Operands& x, const Call& call) {
@@ -27,14 +28,9 @@ Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
   return dispatch_packed_forward(qkv, cast_bias(call, qkv.scalar_type()));
 }
 
-template <c10::DispatchKey Key>
-void register_for(torch::Library& m) {
-  m.impl("support_attention", &forward_entry<&forward<Key>>);
-  m.impl("support_attention_packed", &packed_forward_entry<&packed_forward<Key>>);
-}
+template Outputs forward<c10::DispatchKey::AutocastCPU>(const Operands&, const Call&);
+template Outputs forward<c10::DispatchKey::AutocastCUDA>(const Operands&, const Call&);
+template Outputs packed_forward<c10::DispatchKey::AutocastCPU>(const at::Tensor&, const Call&);
+template Outputs packed_forward<c10::DispatchKey::AutocastCUDA>(const at::Tensor&, const Call&);
 
-}  // namespace
-}  // namespace fib::ops
-
-TORCH_LIBRARY_IMPL(fibottention, AutocastCPU, m) { fib::ops::register_for<c10::DispatchKey::AutocastCPU>(m); }
-TORCH_LIBRARY_IMPL(fibottention, AutocastCUDA, m) { fib::ops::register_for<c10::DispatchKey::AutocastCUDA>(m); }
+}  // namespace fib::ops::autocast

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of the operators. Where a kernel exists its backward is used; elsewhere the composite path is differentiated
-// by torch itself.
+// Derivatives of the operators. Where a kernel exists its backward is used; elsewhere the composite path is
+// differentiated by torch itself.
 #include <torch/csrc/autograd/custom_function.h>
-#include <torch/library.h>
 
 #include "ops/checks.h"
-#include "ops/composite.h"
-#include "ops/dispatch.h"
+#include "ops/implementations.h"
 #include "ops/layout.h"
 
-namespace fib::ops {
+namespace fib::ops::autograd {
 namespace {
 
 using torch::autograd::AutogradContext;
@@ -62,8 +60,8 @@ class SupportAttention : public torch::autograd::Function<SupportAttention> {
     if (!grads[0].defined()) return variable_list(5);
     variable_list saved = ctx->get_saved_variables();
     const SavedCall s = restore_call(ctx, saved);
-    auto [dq, dk, dv, dbias] = dispatch_backward({saved[0], saved[1], saved[2]}, {grads[0], saved[3], saved[4]}, s.call,
-                                                 s.bias_grad);
+    auto [dq, dk, dv, dbias] =
+        dispatch_backward({saved[0], saved[1], saved[2]}, {grads[0], saved[3], saved[4]}, s.call, s.bias_grad);
     return {dq, dk, dv, dbias, at::Tensor()};
   }
 };
@@ -100,7 +98,8 @@ class NoSecondDerivative : public torch::autograd::Function<NoSecondDerivative> 
 
 bool requires_grad(std::initializer_list<at::Tensor> tensors) {
   if (!at::GradMode::is_enabled()) return false;
-  return std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& t) { return t.defined() && t.requires_grad(); });
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const at::Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
 bool has_kernel(const at::Tensor& x) { return x.device().is_cpu() || x.device().is_meta(); }
@@ -113,8 +112,19 @@ Call cast_bias(Call call) {
   return call;
 }
 
+/// Hands the gradients on; where a graph of backward is asked for, with a node that refuses to be differentiated.
+variable_list sealed(std::vector<at::Tensor> gradients, at::TensorList sources) {
+  const bool bias = gradients.back().defined();
+  if (!bias) gradients.pop_back();
+  variable_list result = NoSecondDerivative::apply(sources, gradients);
+  if (!bias) result.emplace_back();
+  return result;
+}
+
+}  // namespace
+
 Outputs forward(const Operands& x, const Call& call) {
-  if (!has_kernel(x.q)) return attend_composite(x, call);
+  if (!has_kernel(x.q)) return composite::forward(x, call);
   if (!requires_grad({x.q, x.k, x.v, or_undefined(call.bias)})) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return dispatch_forward(x, call);
@@ -128,7 +138,7 @@ Outputs forward(const Operands& x, const Call& call) {
 }
 
 Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
-  if (!has_kernel(qkv)) return attend_composite_packed(qkv, call);
+  if (!has_kernel(qkv)) return composite::packed_forward(qkv, call);
   if (!requires_grad({qkv, or_undefined(call.bias)})) {
     const at::AutoDispatchBelowADInplaceOrView guard;
     return dispatch_packed_forward(qkv, call);
@@ -139,15 +149,6 @@ Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
   }
   const variable_list results = PackedAttention::apply(qkv, call.bias, with_seed(call));
   return {results[0], results[1]};
-}
-
-/// Hands the gradients on; where a graph of backward is asked for, with a node that refuses to be differentiated.
-variable_list sealed(std::vector<at::Tensor> gradients, at::TensorList sources) {
-  const bool bias = gradients.back().defined();
-  if (!bias) gradients.pop_back();
-  variable_list result = NoSecondDerivative::apply(sources, gradients);
-  if (!bias) result.emplace_back();
-  return result;
 }
 
 Gradients backward(const Operands& x, const Results& r, const Call& call, bool bias_grad) {
@@ -174,13 +175,4 @@ PackedGradients packed_backward(const at::Tensor& qkv, const Results& r, const C
   return {g[0], g[1]};
 }
 
-}  // namespace
-}  // namespace fib::ops
-
-TORCH_LIBRARY_IMPL(fibottention, Autograd, m) {
-  using namespace fib::ops;
-  m.impl("support_attention", &forward_entry<&forward>);
-  m.impl("support_attention_packed", &packed_forward_entry<&packed_forward>);
-  m.impl("support_attention_backward", &backward_entry<&backward>);
-  m.impl("support_attention_packed_backward", &packed_backward_entry<&packed_backward>);
-}
+}  // namespace fib::ops::autograd

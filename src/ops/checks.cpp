@@ -72,8 +72,8 @@ void check_call(const Operands& x, const Call& call) {
 }
 
 void check_packed(const at::Tensor& qkv) {
-  TORCH_CHECK_VALUE(qkv.dim() == 5 && qkv.size(2) == 3, "attention: qkv must be [batch, tokens, 3, heads, channels], got ",
-                    qkv.sizes());
+  TORCH_CHECK_VALUE(qkv.dim() == 5 && qkv.size(2) == 3,
+                    "attention: qkv must be [batch, tokens, 3, heads, channels], got ", qkv.sizes());
 }
 
 Masking parse_masking(const std::string& name) {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators on the CPU, for float32 and float64 by the kernels of src/kernels; reduced types pass through float32.
-#include <torch/library.h>
 
 #include "fibottention/attention.h"
 #include "ops/checks.h"
-#include "ops/dispatch.h"
+#include "ops/implementations.h"
 #include "ops/layout.h"
 #include "ops/support_attention.h"
 
-namespace fib::ops {
+namespace fib::ops::cpu {
 namespace {
 
 at::Tensor with_contiguous_channels(const at::Tensor& x) {
@@ -63,6 +62,24 @@ Call cast(Call call, at::ScalarType type) {
   return call;
 }
 
+/// Overwrites the gradients `into`; returns that of the bias, undefined unless asked for.
+at::Tensor backward_into(const Operands& into, const Operands& x, const Results& r, const Call& call, bool bias_grad) {
+  const at::Tensor dbias = bias_grad && call.bias ? at::zeros_like(*call.bias) : at::Tensor();
+  if (r.out.numel() == 0) return dbias;
+  const at::Tensor out = with_contiguous_channels(r.out), grad_out = with_contiguous_channels(r.grad_out);
+  AT_DISPATCH_FLOATING_TYPES(x.q.scalar_type(), "support_attention_backward", [&] {
+    const KernelCall<scalar_t> kernel(x, call);
+    const AttentionGradients<scalar_t> gradients{token_view<scalar_t>(into.q), token_view<scalar_t>(into.k),
+                                                 token_view<scalar_t>(into.v), bias_view<scalar_t>(dbias)};
+    attention_backward<scalar_t>(call.support->set(), shape_of(x), kernel.inputs, token_view<const scalar_t>(out),
+                                 r.lse.template data_ptr<scalar_t>(), token_view<const scalar_t>(grad_out), gradients,
+                                 kernel.options);
+  });
+  return dbias;
+}
+
+}  // namespace
+
 Outputs forward(const Operands& x, const Call& original) {
   check_call(x, original);
   const at::ScalarType type = x.q.scalar_type();
@@ -80,22 +97,6 @@ Outputs forward(const Operands& x, const Call& original) {
                                 lse.template data_ptr<scalar_t>(), kernel.options);
   });
   return results;
-}
-
-/// Overwrites the gradients `into`; returns that of the bias, undefined unless asked for.
-at::Tensor backward_into(const Operands& into, const Operands& x, const Results& r, const Call& call, bool bias_grad) {
-  const at::Tensor dbias = bias_grad && call.bias ? at::zeros_like(*call.bias) : at::Tensor();
-  if (r.out.numel() == 0) return dbias;
-  const at::Tensor out = with_contiguous_channels(r.out), grad_out = with_contiguous_channels(r.grad_out);
-  AT_DISPATCH_FLOATING_TYPES(x.q.scalar_type(), "support_attention_backward", [&] {
-    const KernelCall<scalar_t> kernel(x, call);
-    const AttentionGradients<scalar_t> gradients{token_view<scalar_t>(into.q), token_view<scalar_t>(into.k),
-                                                 token_view<scalar_t>(into.v), bias_view<scalar_t>(dbias)};
-    attention_backward<scalar_t>(call.support->set(), shape_of(x), kernel.inputs, token_view<const scalar_t>(out),
-                                 r.lse.template data_ptr<scalar_t>(), token_view<const scalar_t>(grad_out), gradients,
-                                 kernel.options);
-  });
-  return dbias;
 }
 
 Gradients backward(const Operands& x, const Results& r, const Call& call, bool bias_grad) {
@@ -119,13 +120,4 @@ PackedGradients packed_backward(const at::Tensor& qkv, const Results& r, const C
   return {dqkv, dbias};
 }
 
-}  // namespace
-}  // namespace fib::ops
-
-TORCH_LIBRARY_IMPL(fibottention, CPU, m) {
-  using namespace fib::ops;
-  m.impl("support_attention", &forward_entry<&forward>);
-  m.impl("support_attention_packed", &packed_forward_entry<&packed_forward>);
-  m.impl("support_attention_backward", &backward_entry<&backward>);
-  m.impl("support_attention_packed_backward", &packed_backward_entry<&packed_backward>);
-}
+}  // namespace fib::ops::cpu

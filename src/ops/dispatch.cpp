@@ -6,8 +6,6 @@
 
 #include <mutex>
 
-#include "ops/support_attention.h"
-
 namespace fib::ops {
 namespace {
 
@@ -17,20 +15,14 @@ auto find_operator(const char* name) {
 }
 
 int64_t draw_seed() {
-  const at::Generator generator = at::detail::getDefaultCPUGenerator();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
   const std::lock_guard lock(generator.mutex());
   return static_cast<int64_t>(at::check_generator<at::CPUGeneratorImpl>(generator)->random64());
 }
 
-Call make_call(const SupportPtr& support, const SupportAttentionOptions& options) {
-  return {support,         options.bias, options.lengths, options.scale, masking_name(options.masking),
-          options.dropout, options.seed};
-}
-
 }  // namespace
 
-#define FIB_CALL_ARGUMENTS \
-  call.support, call.bias, call.lengths, call.scale, call.masking, call.dropout, call.seed
+#define FIB_CALL_ARGUMENTS call.support, call.bias, call.lengths, call.scale, call.masking, call.dropout, call.seed
 
 Outputs dispatch_forward(const Operands& x, const Call& call) {
   using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_CALL_PARAMETERS);
@@ -56,6 +48,11 @@ PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& r
                                     FIB_CALL_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::support_attention_packed_backward");
   return op.call(r.grad_out, qkv, r.out, r.lse, FIB_CALL_ARGUMENTS, bias_grad);
+}
+
+Call make_call(const SupportPtr& support, const SupportAttentionOptions& options) {
+  return {support,         options.bias, options.lengths, options.scale, masking_name(options.masking),
+          options.dropout, options.seed};
 }
 
 Call with_seed(Call call) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the dispatcher's flat argument lists and our structs. The order of arguments is that of schema.cpp; it is written
-// down there and here, and nowhere else.
+// Between the dispatcher's flat argument lists and our structs. The order of arguments is that of schema.cpp; it is
+// written down there and here, and nowhere else.
 #pragma once
 
-#include "ops/types.h"
+#include "ops/support_attention.h"
 
 namespace fib::ops {
 
@@ -15,6 +15,10 @@ struct Results {
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  ///< dq, dk, dv, dbias or undefined
 using PackedGradients = std::tuple<at::Tensor, at::Tensor>;                    ///< dqkv, dbias or undefined
 
+Call make_call(const SupportPtr& support, const SupportAttentionOptions& options);
+/// The same call with a seed, so that backward can drop the same pairs.
+Call with_seed(Call call);
+
 /// Each calls the operator of that name through the dispatcher, at whatever key stands next.
 Outputs dispatch_forward(const Operands& x, const Call& call);
 Outputs dispatch_packed_forward(const at::Tensor& qkv, const Call& call);
@@ -22,7 +26,7 @@ Gradients dispatch_backward(const Operands& x, const Results& results, const Cal
 PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& results, const Call& call,
                                          bool bias_grad);
 
-#define FIB_CALL_PARAMETERS                                                                                      \
+#define FIB_CALL_PARAMETERS                                                                                     \
   const SupportPtr &support, const OptionalTensor &bias, const OptionalTensor &lengths, Optional<double> scale, \
       std::string masking, double dropout, Optional<int64_t> seed
 #define FIB_CALL \

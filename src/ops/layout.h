@@ -6,11 +6,12 @@
 
 namespace fib::ops {
 
-/// An uninitialised [B,H,tokens,channels] in `like`'s order of dimensions: tokens before heads where `like` [B,H,T,d] has
-/// them so (a view of [B,T,…,H,d]), else heads before tokens.
+/// An uninitialised [B,H,tokens,channels] in `like`'s order of dimensions: tokens before heads where `like` [B,H,T,d]
+/// has them so (a view of [B,T,…,H,d]), else heads before tokens.
 inline at::Tensor empty_tokens(const at::Tensor& like, int64_t tokens, int64_t channels) {
   const int64_t batch = like.size(0), heads = like.size(1);
-  if (like.stride(1) < like.stride(2)) return at::empty({batch, tokens, heads, channels}, like.options()).transpose(1, 2);
+  if (like.stride(1) < like.stride(2))
+    return at::empty({batch, tokens, heads, channels}, like.options()).transpose(1, 2);
   return at::empty({batch, heads, tokens, channels}, like.options());
 }
 

@@ -13,10 +13,10 @@ namespace fib::ops {
 struct SupportAttentionOptions {
   Optional<double> scale;  ///< default 1/√d
   Masking masking = Masking::exclude;
-  OptionalTensor bias;       ///< [G, H or 1, Tq, Tk], G divides B, sample b uses b mod G; differentiable
-  OptionalTensor lengths;    ///< int64 [B]: tokens from lengths[b] on are padding
-  double dropout = 0.0;      ///< on probabilities, in [0, 1); pass 0 when evaluating
-  Optional<int64_t> seed;    ///< of the dropout; drawn from torch's generator when missing
+  OptionalTensor bias;     ///< [G, H or 1, Tq, Tk], G divides B, sample b uses b mod G; differentiable
+  OptionalTensor lengths;  ///< int64 [B]: tokens from lengths[b] on are padding
+  double dropout = 0.0;    ///< on probabilities, in [0, 1); pass 0 when evaluating
+  Optional<int64_t> seed;  ///< of the dropout; drawn from torch's generator when missing
 };
 
 /// The output [B,H,T,e] has q's order of dimensions in memory: head-major q gives head-major output, and a q that is a
@@ -24,8 +24,8 @@ struct SupportAttentionOptions {
 at::Tensor support_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const SupportPtr& support,
                              const SupportAttentionOptions& options = {});
 
-/// The same on qkv as one linear layer leaves it, [B,T,3,H,d]; gives [B,T,H·d]. Its backward writes one gradient [B,T,3,H,d]
-/// in place, where three views of qkv would have theirs copied together: the way for self-attention.
+/// The same on qkv as one linear layer leaves it, [B,T,3,H,d]; gives [B,T,H·d]. Its backward writes one gradient
+/// [B,T,3,H,d] in place, where three views of qkv would have theirs copied together: the way for self-attention.
 at::Tensor support_attention_packed(const at::Tensor& qkv, const SupportPtr& support,
                                     const SupportAttentionOptions& options = {});
 

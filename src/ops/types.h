@@ -45,7 +45,4 @@ struct Call {
   Optional<int64_t> seed;  ///< drawn from torch's generator when missing
 };
 
-/// The same call with a seed, so that backward can drop the same pairs.
-Call with_seed(Call call);
-
 }  // namespace fib::ops

@@ -30,7 +30,8 @@ Cost of_support(const AttentionSpec& spec, const Geometry& g) {
 /// Which keys are the largest is known only once all scores are: top-k saves nothing there.
 Cost of_topk(const AttentionSpec& spec, const Geometry& g) {
   const int64_t k = std::min(integer_option(spec, "k", 1, g.key_grid.tokens()), g.key_tokens());
-  Cost c = of_pairs(g, g.heads * g.query_tokens() * k, 1.0 - static_cast<double>(k) / static_cast<double>(g.key_tokens()));
+  Cost c =
+      of_pairs(g, g.heads * g.query_tokens() * k, 1.0 - static_cast<double>(k) / static_cast<double>(g.key_tokens()));
   c.score_macs = all_pairs(g) * static_cast<double>(g.head_dim);
   c.executed_macs = c.score_macs + c.value_macs;
   return c;

@@ -25,9 +25,9 @@ void check(const Dimensions& d) {
   check_at_least_one("patch", d.row.patch);
   check_at_least_one("classes", d.row.classes);
   check_at_least_one("channels", d.options.channels);
-  require(d.height >= d.row.patch && d.width >= d.row.patch,
-          "a picture of " + std::to_string(d.height) + " x " + std::to_string(d.width) + " holds no patch of " +
-              std::to_string(d.row.patch));
+  require(d.height >= d.row.patch && d.width >= d.row.patch, "a picture of " + std::to_string(d.height) + " x " +
+                                                                 std::to_string(d.width) + " holds no patch of " +
+                                                                 std::to_string(d.row.patch));
   check_rate("dropout", d.options.dropout);
   check_rate("attention dropout", d.options.attention_dropout);
   check_rate("drop path", d.options.drop_path);
@@ -64,6 +64,11 @@ const Row& find_row(const std::string& name) {
     names.push_back(row.name);
   }
   throw std::invalid_argument(unknown_name("model", name, names));
+}
+
+std::string classifier_of(const Row& row) {
+  if (row.kind == "vit") return "head";
+  throw std::logic_error("model " + row.name + " is of a kind without a classifier: " + row.kind);
 }
 
 attention::Geometry Dimensions::geometry(int64_t layer) const {

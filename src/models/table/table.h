@@ -29,6 +29,9 @@ const std::vector<Row>& table();
 /// Throws std::invalid_argument with the nearest name and the list for an unknown one.
 const Row& find_row(const std::string& name);
 
+/// Prefix of the parameters whose shape depends on the number of classes.
+std::string classifier_of(const Row& row);
+
 enum class Pool { token, mean };
 
 /// What a caller chooses; the row gives the rest.

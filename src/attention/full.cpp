@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dense attention, as fast as LibTorch's parts allow.
+#include <torch/version.h>
+
+#include <algorithm>
+
+#include "attention/mechanisms.h"
+
+namespace fib::attention {
+namespace {
+
+/// Queries of one head whose scores fill 1 MB of floats: they stay in the second-level cache between the products.
+int64_t tile_rows(int64_t queries, int64_t keys) { return std::clamp<int64_t>((INT64_C(1) << 18) / keys, 16, queries); }
+
+/// One head of one sample: q [t,d], k [Tk,d], v [Tk,e], bias [t,Tk] or undefined, out [t,e]; scores [t,Tk] is scratch.
+void attend_tile(const Inputs& in, double scale, at::Tensor scores, at::Tensor out) {
+  scores.addmm_(in.q, in.k.t(), 0.0, scale);
+  if (in.bias.defined()) scores.add_(in.bias);
+  at::_softmax_out(scores, scores, -1, false);
+  at::mm_out(out, scores, in.v);
+}
+
+Inputs tile_of(const Inputs& in, int64_t b, int64_t h, int64_t t, int64_t n) {
+  Inputs tile{in.q[b][h].narrow(0, t, n), in.k[b][h], in.v[b][h], {}};
+  if (!in.bias.defined()) return tile;
+  const at::Tensor group = in.bias[b % in.bias.size(0)];
+  tile.bias = group[h % group.size(0)].narrow(0, t, n);
+  return tile;
+}
+
+/// Without gradients: tiles of queries, each on one core, instead of LibTorch's loop of products that each use all
+/// cores for a matrix too small to share. Writes [B,T,H·e] in place.
+at::Tensor attend_in_tiles(const Inputs& in, double scale) {
+  const int64_t B = in.q.size(0), H = in.q.size(1), Tq = in.q.size(2), Tk = in.k.size(2), e = in.v.size(3);
+  const int64_t rows = tile_rows(Tq, Tk), tiles = (Tq + rows - 1) / rows;
+  at::Tensor out = at::empty({B, Tq, H, e}, in.q.options());
+  at::parallel_for(0, B * H * tiles, 1, [&](int64_t begin, int64_t end) {
+    const at::NoGradGuard no_grad;  // grad mode is per thread
+    const at::Tensor scratch = at::empty({rows, Tk}, in.q.options());
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t b = i / tiles / H, h = i / tiles % H, t = i % tiles * rows, n = std::min(rows, Tq - t);
+      attend_tile(tile_of(in, b, h, t, n), scale, scratch.narrow(0, 0, n), out[b].select(1, h).narrow(0, t, n));
+    }
+  });
+  return out.flatten(2);
+}
+
+#if TORCH_VERSION_MAJOR >= 2
+at::Tensor attend_fused(const Inputs& in, double scale, double dropout) {
+  const int64_t repeats = in.bias.defined() ? in.q.size(0) / in.bias.size(0) : 1;
+  const c10::optional<at::Tensor> bias =
+      in.bias.defined() ? c10::make_optional(in.bias.repeat({repeats, 1, 1, 1})) : c10::nullopt;
+  return merge_heads(at::scaled_dot_product_attention(in.q, in.k, in.v, bias, dropout, false, scale));
+}
+#endif
+
+class Full final : public Mechanism {
+ public:
+  using Mechanism::Mechanism;
+
+ private:
+  at::Tensor attend(const Inputs& in) override {
+    const double scale = geometry().score_scale();
+#if TORCH_VERSION_MAJOR >= 2
+    return attend_fused(in, scale, active_dropout());
+#endif
+    const bool differentiable = at::GradMode::is_enabled();
+    if (!differentiable && active_dropout() == 0.0) return attend_in_tiles(in, scale);
+    const at::Tensor p = at::dropout(weights(in), active_dropout(), is_training());
+    return merge_heads(at::matmul(p, in.v));
+  }
+
+  at::Tensor weights(const Inputs& in) override {
+    const at::Tensor scores = dense_scores(in, geometry().score_scale());
+    return in.bias.defined() ? softmax_or_zero(scores) : at::softmax(scores, -1);
+  }
+};
+
+}  // namespace
+
+MechanismPtr make_full(const AttentionSpec& spec, const Geometry& geometry, double dropout) {
+  return std::make_shared<Full>(spec, geometry, dropout);
+}
+
+}  // namespace fib::attention

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of attention problems: correctness, gradients and speed are all measured on it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fibottention/attention.h"
+
+namespace fib::bench {
+
+/// What a head looks at. Every way in which a SupportSet can be written occurs.
+enum class SupportKind { fibonacci, local, full, diagonal, bigbird, random, nothing, rectangular };
+
+/// How a [B,H,T,d] array lies in memory.
+enum class Layout {
+  head_major,   ///< [B,H,T,d]
+  token_major,  ///< [B,T,H,d], as an output [B,T,H·d] is written
+  packed,       ///< q, k, v as slices of one [B,T,3,H,d] where d = e, else token_major
+  padded,       ///< rows three channels further apart than they are long, so nothing is aligned
+  reversed      ///< head_major with a negative token stride
+};
+
+enum class BiasKind { none, shared, per_head, grouped };
+
+struct AttentionCase {
+  std::string name = {};
+  int64_t batch = 1, heads = 1, patches = 1, cls = 0, dim = 1, value_dim = 1;
+  SupportKind support = SupportKind::fibonacci;
+  Layout layout = Layout::head_major;
+  bool causal = false;
+  Masking masking = Masking::exclude;
+  bool lengths = false;
+  BiasKind bias = BiasKind::none;
+  double dropout = 0.0;
+
+  AttentionShape shape() const;
+  SupportSet make_support() const;
+  std::vector<int64_t> make_lengths() const;  ///< per sample, from full down to nothing; empty when not asked for
+};
+
+const char* to_string(SupportKind kind);
+const char* to_string(Layout layout);
+
+/// T from 1 to 1000 with primes and powers of two ± 1; every dim with every layout; every support, causal or not, with
+/// 0, 1 and 2 class tokens; every option.
+std::vector<AttentionCase> attention_cases();
+
+}  // namespace fib::bench

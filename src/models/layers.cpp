@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers.h"
+
+#include <cmath>
+
+namespace fib::models {
+
+Linear::Linear(int64_t from, int64_t to, bool with_bias) {
+  weight = register_parameter("weight", at::empty({to, from}));
+  if (with_bias) bias = register_parameter("bias", at::empty({to}));
+}
+
+LayerNorm::LayerNorm(int64_t dim, double eps) : eps_(eps) {
+  weight = register_parameter("weight", at::empty({dim}));
+  bias = register_parameter("bias", at::empty({dim}));
+}
+
+PatchEmbed::Projection::Projection(int64_t channels, int64_t dim, int64_t patch) {
+  weight = register_parameter("weight", at::empty({dim, channels, patch, patch}));
+  bias = register_parameter("bias", at::empty({dim}));
+}
+
+PatchEmbed::PatchEmbed(int64_t channels, int64_t dim, int64_t patch) {
+  proj_ = register_module("proj", std::make_shared<Projection>(channels, dim, patch));
+}
+
+at::Tensor PatchEmbed::forward(const at::Tensor& images) const {
+  const int64_t B = images.size(0), C = images.size(1), p = proj_->weight.size(2);
+  const int64_t rows = images.size(2) / p, columns = images.size(3) / p;  // what is left of a patch is not seen
+  const at::Tensor patches = images.narrow(2, 0, rows * p)
+                                 .narrow(3, 0, columns * p)
+                                 .reshape({B, C, rows, p, columns, p})
+                                 .permute({0, 2, 4, 1, 3, 5})
+                                 .reshape({B, rows * columns, C * p * p});  // [B,N,C·p·p]
+  return at::linear(patches, proj_->weight.flatten(1), proj_->bias);
+}
+
+void PatchEmbed::initialise() {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(proj_->weight[0].numel()));
+  proj_->weight.uniform_(-bound, bound);
+  proj_->bias.uniform_(-bound, bound);
+}
+
+at::Tensor drop_path(const at::Tensor& branch, double rate, bool training) {
+  if (!training || rate == 0.0) return branch;
+  const at::Tensor kept = at::empty({branch.size(0), 1, 1}, branch.options()).bernoulli_(1.0 - rate);
+  return branch * (kept / (1.0 - rate));
+}
+
+at::Tensor add_branch(const at::Tensor& x, const at::Tensor& branch) {
+  if (at::GradMode::is_enabled()) return x + branch;
+  return at::Tensor(x).add_(branch);
+}
+
+SelfAttention::SelfAttention(int64_t dim, const AttentionSpec& spec, const attention::Geometry& geometry,
+                             const BlockRates& rates)
+    : mechanism_(attention::make(spec, geometry, rates.attention_dropout)), dropout_(rates.dropout) {
+  const attention::Geometry& g = mechanism_->geometry();
+  qkv_ = register_module("qkv", std::make_shared<Linear>(dim, g.heads * (2 * g.head_dim + g.value_dim)));
+  proj_ = register_module("proj", std::make_shared<Linear>(g.heads * g.value_dim, dim));
+  register_module("mechanism", mechanism_);
+}
+
+at::Tensor SelfAttention::forward(const at::Tensor& x) {
+  const attention::Geometry& g = mechanism_->geometry();
+  const bool packed = g.head_dim == g.value_dim;
+  const at::Tensor mixed =
+      packed ? mechanism_->forward_packed(qkv_->forward(x).view({x.size(0), x.size(1), 3, g.heads, g.head_dim}))
+             : mechanism_->forward(inputs(x));
+  return at::dropout(proj_->forward(mixed), dropout_, is_training());
+}
+
+attention::Inputs SelfAttention::inputs(const at::Tensor& x) {
+  const attention::Geometry& g = mechanism_->geometry();
+  const int64_t qk = g.heads * g.head_dim;
+  const at::Tensor qkv = qkv_->forward(x);
+  const auto heads = [&](int64_t from, int64_t channels) {
+    return qkv.narrow(2, from, g.heads * channels).view({x.size(0), x.size(1), g.heads, channels}).transpose(1, 2);
+  };
+  return {heads(0, g.head_dim), heads(qk, g.head_dim), heads(2 * qk, g.value_dim), {}};
+}
+
+Mlp::Mlp(int64_t dim, int64_t hidden, double dropout) : dropout_(dropout) {
+  fc1_ = register_module("fc1", std::make_shared<Linear>(dim, hidden));
+  fc2_ = register_module("fc2", std::make_shared<Linear>(hidden, dim));
+}
+
+at::Tensor Mlp::forward(const at::Tensor& x) {
+  at::Tensor hidden = fc1_->forward(x);
+  hidden = at::GradMode::is_enabled() ? at::gelu(hidden) : at::gelu_(hidden);
+  hidden = at::dropout(hidden, dropout_, is_training());
+  return at::dropout(fc2_->forward(hidden), dropout_, is_training());
+}
+
+Block::Block(int64_t dim, int64_t hidden, const AttentionSpec& spec, const attention::Geometry& geometry,
+             const BlockRates& rates)
+    : drop_path_(rates.drop_path) {
+  norm1_ = register_module("norm1", std::make_shared<LayerNorm>(dim));
+  attn_ = register_module("attn", std::make_shared<SelfAttention>(dim, spec, geometry, rates));
+  norm2_ = register_module("norm2", std::make_shared<LayerNorm>(dim));
+  mlp_ = register_module("mlp", std::make_shared<Mlp>(dim, hidden, rates.dropout));
+}
+
+at::Tensor Block::forward(const at::Tensor& x) {
+  const at::Tensor y = add_branch(x, drop_path(attn_->forward(norm1_->forward(x)), drop_path_, is_training()));
+  return add_branch(y, drop_path(mlp_->forward(norm2_->forward(y)), drop_path_, is_training()));
+}
+
+void initialise_like_timm(torch::nn::Module& module) {
+  const at::NoGradGuard no_grad;
+  module.apply([](torch::nn::Module& part) {
+    if (auto* linear = part.as<Linear>()) {
+      linear->weight.normal_(0.0, 0.02);
+      if (linear->bias.defined()) linear->bias.zero_();
+    } else if (auto* norm = part.as<LayerNorm>()) {
+      norm->weight.fill_(1.0);
+      norm->bias.zero_();
+    } else if (auto* embed = part.as<PatchEmbed>()) {
+      embed->initialise();
+    }
+  });
+}
+
+}  // namespace fib::models

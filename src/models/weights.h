@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters by name from and to safetensors files with timm's key names.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/safetensors.h"
+#include "models/model.h"
+
+namespace fib::models {
+
+struct LoadOptions {
+  /// A classifier of another size keeps its initialisation instead of being refused.
+  bool new_classifier = false;
+};
+
+/// Fills all parameters and buffers, converting types and position embeddings. Throws std::runtime_error with one line
+/// that lists missing, unexpected and misshapen tensors by name; the model is unchanged then.
+void load_weights(Model& model, const SafetensorsFile& file, const LoadOptions& options = {});
+void load_weights(Model& model, const std::filesystem::path& file, const LoadOptions& options = {});
+
+/// A model as the file describes it: the number of classes comes from the weights unless `options` gives one.
+ModelPtr make_with_weights(const std::string& name, const std::filesystem::path& file, Options options = {},
+                           const LoadOptions& load = {});
+
+/// Writes all parameters and buffers, atomically, in their own types.
+void save_weights(const torch::nn::Module& module, const std::filesystem::path& file,
+                  const TensorMetadata& metadata = {{"format", "pt"}});
+
+}  // namespace fib::models

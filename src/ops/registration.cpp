@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What torch.ops.fibottention and torch.classes.fibottention hold: schemas, and the function behind each key. All in
+// one file, because the class must be known before a function that takes it, and torch registers file by file in the
+// linker's order.
+#include <torch/library.h>
+
+#include "ops/implementations.h"
+
+// What every form of the generic operator takes after its tensors. An order of arguments is written here and in
+// dispatch.h.
+#define FIB_CALL_ARGUMENTS                                                                                             \
+  "__torch__.torch.classes.fibottention.Support support, Tensor? bias=None, Tensor? lengths=None, float? scale=None, " \
+  "str masking=\"exclude\", float dropout=0.0, int? seed=None"
+
+using fib::ops::Support;
+using fib::ops::SupportPtr;
+
+TORCH_LIBRARY(fibottention, m) {
+  m.class_<Support>("Support")
+      .def(torch::init(&fib::ops::support_from_offsets), "",
+           {torch::arg("patches"), torch::arg("cls"), torch::arg("offsets"), torch::arg("diagonal"),
+            torch::arg("pairs") = std::vector<at::Tensor>(), torch::arg("causal") = false})
+      .def_static("rectangular", &fib::ops::support_from_pairs)
+      .def("heads", [](const SupportPtr& self) { return self->set().num_heads(); })
+      .def("pairs", [](const SupportPtr& self, int64_t head) { return fib::ops::support_pairs(self->set(), head); })
+      .def("pruning_ratio", [](const SupportPtr& self) { return self->set().pruning_ratio(); });
+
+  m.def(
+      "attention(Tensor q, Tensor k, Tensor v, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, "
+      "int? layer=None, str masking=\"exclude\", float? scale=None) -> Tensor");
+  m.def("support_attention(Tensor q, Tensor k, Tensor v, " FIB_CALL_ARGUMENTS ") -> (Tensor out, Tensor lse)");
+  m.def("support_attention_packed(Tensor qkv, " FIB_CALL_ARGUMENTS ") -> (Tensor out, Tensor lse)");
+  m.def(
+      "support_attention_backward(Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor "
+      "lse, " FIB_CALL_ARGUMENTS ", bool bias_grad=False) -> (Tensor dq, Tensor dk, Tensor dv, Tensor dbias)");
+  m.def("support_attention_packed_backward(Tensor grad_out, Tensor qkv, Tensor out, Tensor lse, " FIB_CALL_ARGUMENTS
+        ", bool bias_grad=False) -> (Tensor dqkv, Tensor dbias)");
+}
+
+TORCH_LIBRARY_IMPL(fibottention, CPU, m) {
+  using namespace fib::ops;
+  m.impl("support_attention", &forward_entry<&cpu::forward>);
+  m.impl("support_attention_packed", &packed_forward_entry<&cpu::packed_forward>);
+  m.impl("support_attention_backward", &backward_entry<&cpu::backward>);
+  m.impl("support_attention_packed_backward", &packed_backward_entry<&cpu::packed_backward>);
+}
+
+TORCH_LIBRARY_IMPL(fibottention, Meta, m) {
+  using namespace fib::ops;
+  m.impl("support_attention", &forward_entry<&meta::forward>);
+  m.impl("support_attention_packed", &packed_forward_entry<&meta::packed_forward>);
+  m.impl("support_attention_backward", &backward_entry<&meta::backward>);
+  m.impl("support_attention_packed_backward", &packed_backward_entry<&meta::packed_backward>);
+}
+
+TORCH_LIBRARY_IMPL(fibottention, Autograd, m) {
+  using namespace fib::ops;
+  m.impl("support_attention", &forward_entry<&fib::ops::autograd::forward>);
+  m.impl("support_attention_packed", &packed_forward_entry<&fib::ops::autograd::packed_forward>);
+  m.impl("support_attention_backward", &backward_entry<&fib::ops::autograd::backward>);
+  m.impl("support_attention_packed_backward", &packed_backward_entry<&fib::ops::autograd::packed_backward>);
+}
+
+// Serves every backend that has no kernel of its own.
+TORCH_LIBRARY_IMPL(fibottention, CompositeExplicitAutograd, m) {
+  using namespace fib::ops;
+  m.impl("support_attention", &forward_entry<&composite::forward>);
+  m.impl("support_attention_packed", &packed_forward_entry<&composite::packed_forward>);
+}
+
+TORCH_LIBRARY_IMPL(fibottention, AutocastCPU, m) {
+  using namespace fib::ops;
+  m.impl("support_attention", &forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCPU>>);
+  m.impl("support_attention_packed",
+         &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCPU>>);
+}
+
+TORCH_LIBRARY_IMPL(fibottention, AutocastCUDA, m) {
+  using namespace fib::ops;
+  m.impl("support_attention", &forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCUDA>>);
+  m.impl("support_attention_packed",
+         &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
+}
+
+// Differentiated and dispatched through what it calls.
+TORCH_LIBRARY_IMPL(fibottention, CompositeImplicitAutograd, m) { m.impl("attention", &fib::ops::attention); }
