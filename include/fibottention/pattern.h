@@ -17,6 +17,9 @@ namespace fib {
 
 /// The largest number of tokens a support set takes: token indices are stored in 32 bits.
 inline constexpr int64_t kMaxTokens = INT64_C(2147483647);
+/// What make_support takes: far beyond any model, and it keeps every count of pairs within 64 bits.
+inline constexpr int64_t kMaxHeads = 65536;
+inline constexpr int64_t kMaxClassTokens = 1024;
 
 struct TokenPair {
   int32_t query;
@@ -163,7 +166,8 @@ struct PatternGeometry {
   int64_t patches = 196;
   int64_t cls = 1;
   int64_t heads = 12;
-  std::optional<int64_t> layer;  ///< selects the head permutation and the random draw; none is identity and draw 0
+  /// Selects the head permutation and the random draw; none is identity and draw 0.
+  std::optional<int64_t> layer = std::nullopt;
   bool causal = false;
 };
 

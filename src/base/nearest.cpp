@@ -2,24 +2,24 @@
 #include "base/nearest.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
 
 namespace fib {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-  // One row of the Levenshtein table: row[j] is the distance of a's prefix so far to b's first j bytes.
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
+  const size_t width = b.size() + 1;
+  std::vector<size_t> table((a.size() + 1) * width);
+  const auto at = [&](size_t i, size_t j) -> size_t& { return table[i * width + j]; };
+  for (size_t i = 0; i <= a.size(); ++i) at(i, 0) = i;
+  for (size_t j = 0; j <= b.size(); ++j) at(0, j) = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = at(i - 1, j - 1) + (a[i - 1] == b[j - 1] ? 0 : 1);
+      at(i, j) = std::min({substituted, at(i - 1, j) + 1, at(i, j - 1) + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) at(i, j) = std::min(at(i, j), at(i - 2, j - 2) + 1);
     }
   }
-  return row.back();
+  return table.back();
 }
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
@@ -27,8 +27,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   size_t fewest = 0;
   for (const std::string& c : candidates) {
     const size_t edits = edit_distance(word, c);
-    // More edits than two thirds of the letters is a different word, not a slip.
-    if (3 * edits > 2 * std::max(word.size(), c.size())) continue;
+    // More edits than half of the letters make a different word, not a slip.
+    if (2 * edits > std::max(word.size(), c.size())) continue;
     if (!best || edits < fewest) {
       best = c;
       fewest = edits;

@@ -10,7 +10,8 @@
 
 namespace fib {
 
-/// The fewest insertions, deletions and substitutions of a byte that turn one word into the other.
+/// The fewest insertions, deletions, substitutions and swaps of neighbours (Levenshtein, and the slip typists make
+/// most) that turn one word into the other, in bytes.
 size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The candidate with the fewest edits, the first among equals; none when even that one is mostly another word.

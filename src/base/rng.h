@@ -13,7 +13,7 @@ class CounterRng {
  public:
   /// Each list of keys, in its order, is a stream of its own.
   explicit CounterRng(uint64_t seed, std::initializer_list<uint64_t> keys = {}) : key_(mix(seed + kStep)) {
-    for (uint64_t k : keys) key_ = mix((key_ ^ mix(k + kStep)) + kStep);
+    for (uint64_t k : keys) key_ = mix(mix(key_ ^ kFold) + k);
   }
 
   /// Value i of the stream, wherever next_u64 stands.
@@ -34,6 +34,8 @@ class CounterRng {
 
  private:
   static constexpr uint64_t kStep = UINT64_C(0x9E3779B97F4A7C15);
+  /// Any constant but 0 and kStep: a stream's key shall not be a value of the stream above it.
+  static constexpr uint64_t kFold = UINT64_C(0xD1B54A32D192ED03);
 
   static constexpr uint64_t mix(uint64_t z) {
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);

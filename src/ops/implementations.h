@@ -41,9 +41,19 @@ template <c10::DispatchKey Key>
 Outputs packed_forward(const at::Tensor& qkv, const Call& call);
 }  // namespace autocast
 
-/// The paper's mechanism by its parameters.
-at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t wmin, int64_t wmax,
-                     bool modified, int64_t cls, bool causal, Optional<int64_t> layer, std::string masking,
-                     Optional<double> scale);
+/// The parameters of the paper's mechanism.
+struct Wythoff {
+  int64_t wmin, wmax;
+  bool modified;
+  int64_t cls;
+  bool causal;
+  Optional<int64_t> layer;
+  std::string masking;
+  Optional<double> scale;
+  double dropout = 0.0;
+};
+
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Wythoff& parameters);
+at::Tensor attention_packed(const at::Tensor& qkv, const Wythoff& parameters);
 
 }  // namespace fib::ops

@@ -28,6 +28,10 @@ TORCH_LIBRARY(fibottention, m) {
   m.def(
       "attention(Tensor q, Tensor k, Tensor v, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, "
       "int? layer=None, str masking=\"exclude\", float? scale=None) -> Tensor");
+  m.def(
+      "attention_packed(Tensor qkv, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, int? "
+      "layer=None, "
+      "str masking=\"exclude\", float? scale=None, float dropout=0.0) -> Tensor");
   m.def("support_attention(Tensor q, Tensor k, Tensor v, " FIB_CALL_ARGUMENTS ") -> (Tensor out, Tensor lse)");
   m.def("support_attention_packed(Tensor qkv, " FIB_CALL_ARGUMENTS ") -> (Tensor out, Tensor lse)");
   m.def(
@@ -82,5 +86,18 @@ TORCH_LIBRARY_IMPL(fibottention, AutocastCUDA, m) {
          &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
 }
 
-// Differentiated and dispatched through what it calls.
-TORCH_LIBRARY_IMPL(fibottention, CompositeImplicitAutograd, m) { m.impl("attention", &fib::ops::attention); }
+// Differentiated and dispatched through what they call.
+TORCH_LIBRARY_IMPL(fibottention, CompositeImplicitAutograd, m) {
+  using namespace fib::ops;
+  m.impl("attention",
+         [](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t wmin, int64_t wmax, bool modified,
+            int64_t cls, bool causal, Optional<int64_t> layer, std::string masking, Optional<double> scale) {
+           return fib::ops::attention(q, k, v, {wmin, wmax, modified, cls, causal, layer, std::move(masking), scale});
+         });
+  m.impl("attention_packed",
+         [](const at::Tensor& qkv, int64_t wmin, int64_t wmax, bool modified, int64_t cls, bool causal,
+            Optional<int64_t> layer, std::string masking, Optional<double> scale, double dropout) {
+           return fib::ops::attention_packed(
+               qkv, {wmin, wmax, modified, cls, causal, layer, std::move(masking), scale, dropout});
+         });
+}

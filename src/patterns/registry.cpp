@@ -9,23 +9,19 @@
 namespace fib {
 namespace {
 
-/// Far beyond any model, and it keeps every count of pairs within 64 bits.
-constexpr int64_t kMaxHeads = 65536;
-constexpr int64_t kMaxClassTokens = 1024;
-
 struct Row {
   PatternInfo info;
   HeadMaker make;
 };
 
-const std::vector<Row>& rows() {
+std::vector<Row> build_rows() {
   const PatternOption wmin{"wmin", "min(5, wmax)", "window of the first head"};
   const PatternOption wmax{"wmax", "N/3", "window of the last head"};
   const PatternOption permute{"permute", "published", "published: heads change places per layer; none: never"};
   const PatternOption seed{"seed", "0", "draws the random pairs, per layer and head"};
   const PatternOption third{"w", "N/3", "window of every head"};
   const PatternOption dilation{"c", "2", "distance between neighbouring offsets"};
-  static const std::vector<Row> table = {
+  return {
       {{"full", "every token sees every token", {}}, make_full},
       {{"fibottention", "head i: row i of the Wythoff array, windows growing from wmin to wmax", {wmin, wmax, permute}},
        rows_of(wythoff_row)},
@@ -66,6 +62,10 @@ const std::vector<Row>& rows() {
         {{"delta", "0", "added to the head's number"}, wmin, wmax, permute}},
        make_fib_shift},
   };
+}
+
+const std::vector<Row>& rows() {
+  static const std::vector<Row> table = build_rows();
   return table;
 }
 

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds libfibottention_torch.so and gives it to torch."""
+
+import os
+from pathlib import Path
+
+import torch
+
+NAME = "libfibottention_torch.so"
+
+
+def candidates():
+    """Where the library may lie, the first that exists wins: named, beside the package, built here, installed."""
+    named = os.environ.get("FIBOTTENTION_LIBRARY")
+    if named:
+        return [Path(named)]
+    package = Path(__file__).resolve().parent
+    installed = [Path(prefix, "lib", folder) for prefix in ("/usr/local", "/usr") for folder in ("", "x86_64-linux-gnu")]
+    prefixed = [parent / folder for parent in package.parents for folder in ("lib", "build")]
+    return [folder / NAME for folder in [package, *prefixed, *installed]]
+
+
+def load_library(path=None):
+    """Registers the operators and returns the path of the library that did. Loading twice is harmless."""
+    tried = [Path(path)] if path else candidates()
+    for candidate in tried:
+        if candidate.is_file():
+            torch.ops.load_library(str(candidate))
+            return candidate
+    listed = ", ".join(str(p) for p in tried[:4])
+    raise ImportError(f"{NAME} not found (looked at {listed}, …); build it, or set FIBOTTENTION_LIBRARY to its path")

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/app.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "base/nearest.h"
+#include "cli/options.h"
+#include "version.h"
+
+namespace fib::cli {
+namespace {
+
+constexpr int kFailure = 1, kUsage = 2;
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+int complain(const std::string& message, int code) {
+  fmt::print(stderr, "fib: {}\n", one_line(message));
+  return code;
+}
+
+std::string overview(const std::vector<Command>& commands) {
+  std::string text =
+      "fib: sparse attention that is really sparse.\n\n"
+      "Each head looks at keys whose distance stands in its own row of the Wythoff array.\n\n";
+  for (const Command& c : commands) text += fmt::format("  fib {:<12} {}\n", c.name, c.summary);
+  return text +
+         "\nTry    fib pattern --tokens 196 --heads 12 --svg pattern.svg\n"
+         "Help   fib --help, fib pattern --help\n";
+}
+
+/// The innermost command that was named, or the program itself.
+const CLI::App* selected(const CLI::App& app) {
+  const CLI::App* current = &app;
+  while (!current->get_subcommands().empty()) current = current->get_subcommands().front();
+  return current;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  const auto is_new = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) == names.end(); };
+  for (const CLI::App* level = selected(app); level != nullptr; level = level->get_parent()) {
+    for (const CLI::Option* o : level->get_options()) {
+      for (const std::string& name : o->get_lnames()) {
+        if (is_new("--" + name)) names.push_back("--" + name);
+      }
+    }
+  }
+  return names;
+}
+
+/// What CLI11 could not place, as one line with the nearest thing that exists.
+std::string explain_extras(const CLI::App& app, const std::vector<Command>& commands) {
+  const std::vector<std::string> extras = app.remaining(true);
+  const auto option =
+      std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind('-', 0) == 0; });
+  if (option != extras.end()) return unknown_name("option", option->substr(0, option->find('=')), option_names(app));
+  if (selected(app) != &app) {
+    return fmt::format("unexpected argument '{}'; see fib {} --help", extras.front(), selected(app)->get_name());
+  }
+  std::vector<std::string> names;
+  for (const Command& c : commands) names.push_back(c.name);
+  return unknown_name("command", extras.front(), names);
+}
+
+void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& commands) {
+  globals.threads = std::max(1u, std::thread::hardware_concurrency());
+  app.set_version_flag("--version", "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")");
+  add_integer(app, "--threads", globals.threads, {1, 1024}, "threads to compute with; all cores by default");
+  app.add_flag("--quiet", globals.quiet, "no tables, notes or progress");
+  app.require_subcommand(0, 1);
+  app.footer("Example: fib pattern --tokens 196 --heads 12 --json");
+  for (const Command& c : commands) {
+    CLI::App* command = app.add_subcommand(c.name, c.summary);
+    command->fallthrough();
+    c.add(*command, globals);
+  }
+}
+
+}  // namespace
+
+int run_app(int argc, const char* const* argv, const std::vector<Command>& commands) {
+  CLI::App app("Sparse attention that is really sparse.", "fib");
+  Globals globals;
+  set_up(app, globals, commands);
+  try {
+    app.parse(argc, argv);
+    if (app.get_subcommands().empty()) fmt::print("{}", overview(commands));
+    return 0;
+  } catch (const CLI::Success& request) {
+    return app.exit(request);  // --help and --version
+  } catch (const CLI::ExtrasError&) {
+    return complain(explain_extras(app, commands), kUsage);
+  } catch (const CLI::ParseError& e) {
+    return complain(e.what(), kUsage);
+  } catch (const std::invalid_argument& e) {
+    return complain(e.what(), kUsage);
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory", kFailure);
+  } catch (const std::exception& e) {
+    return complain(e.what(), kFailure);
+  }
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fibottention/pattern.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/pattern_summary.h"
+#include "cli/wythoff_table.h"
+
+namespace fib::cli {
+namespace {
+
+struct PatternArguments {
+  AttentionArguments attention;
+  PatternGeometry geometry;
+  int64_t layer = 0;
+  std::string array;
+  bool json = false;
+};
+
+void declare(CLI::App& command, PatternArguments& a) {
+  add_integer(command, "--tokens", a.geometry.patches, {1, kMaxTokens}, "patch tokens N")->capture_default_str();
+  add_integer(command, "--heads", a.geometry.heads, {1, kMaxHeads}, "heads")->capture_default_str();
+  add_attention_options(command, a.attention);
+  add_integer(command, "--layer", a.layer, {0, kMaxTokens}, "permute the heads as layer L does")
+      ->type_name("L")
+      ->each([&a](const std::string& text) { a.geometry.layer = std::stoll(text); });
+  add_integer(command, "--cls", a.geometry.cls, {0, kMaxClassTokens}, "class tokens before the patches")
+      ->capture_default_str();
+  command.add_flag("--causal", a.geometry.causal, "a token sees itself and those before it only");
+  command.add_flag("--json", a.json, "for machines");
+  command.add_option("--array", a.array, "print the Wythoff array instead; --modified and --json apply")
+      ->type_name("ROWSxCOLS");
+  command.footer("Example: fib pattern --tokens 196 --heads 12 --wmin 5 --wmax 65 --svg pattern.svg");
+}
+
+void refuse_beside_array(const CLI::App& command) {
+  const std::set<std::string> accepted = {"--array", "--modified", "--json"};
+  for (const CLI::Option* o : command.get_options()) {
+    if (o->count() == 0 || accepted.count(o->get_name()) > 0) continue;
+    throw std::invalid_argument("--array goes with --modified and --json only, got " + o->get_name());
+  }
+}
+
+void print_array(const PatternArguments& a) {
+  const WythoffTable table = wythoff_table(a.array, a.attention.modified);
+  fmt::print("{}", a.json ? table.to_json().dump() + "\n" : table.to_string());
+}
+
+void run(const PatternArguments& a, const Globals& globals) {
+  const AttentionSpec spec = attention_spec(a.attention);
+  const SupportSet support = make_support(spec, a.geometry);
+  if (a.json) {
+    fmt::print("{}\n", pattern_json(spec, support).dump());
+  } else if (!globals.quiet) {
+    fmt::print("{}", pattern_text(spec, support));
+  }
+}
+
+}  // namespace
+
+void add_pattern(CLI::App& command, const Globals& globals) {
+  const auto arguments = std::make_shared<PatternArguments>();
+  declare(command, *arguments);
+  command.callback([arguments, &command, &globals] {
+    if (command.count("--array") == 0) return run(*arguments, globals);
+    refuse_beside_array(command);
+    print_array(*arguments);
+  });
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/words.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace fib::report {
+namespace {
+
+std::string counted(int64_t n, const char* noun) { return fmt::format("{} {}{}", grouped(n), noun, n == 1 ? "" : "s"); }
+
+/// The first `front` and the last `back` of the numbers.
+std::string shortened(const std::vector<int64_t>& numbers, size_t front, size_t back, const std::string& ellipsis) {
+  const std::vector<int64_t> head(numbers.begin(), numbers.begin() + static_cast<ptrdiff_t>(front));
+  const std::vector<int64_t> tail(numbers.end() - static_cast<ptrdiff_t>(back), numbers.end());
+  return fmt::format("{} {} {} ({})", fmt::join(head, " "), ellipsis, fmt::join(tail, " "),
+                     grouped(static_cast<int64_t>(numbers.size())));
+}
+
+std::string fitted(const std::vector<int64_t>& numbers, size_t width, const std::string& ellipsis) {
+  // A number and its blank take two columns at least, so longer lists need not be written to be seen not to fit.
+  if (numbers.size() <= width) {
+    const std::string all = fmt::format("{}", fmt::join(numbers, " "));
+    if (all.size() <= width) return all;
+  }
+  for (size_t front = 6; front > 1; --front) {
+    if (numbers.size() < front + 2) continue;
+    const std::string some = shortened(numbers, front, 1, ellipsis);
+    if (some.size() <= width) return some;
+  }
+  return numbers.size() > 2 ? shortened(numbers, 1, 1, ellipsis) : fmt::format("{}", fmt::join(numbers, " "));
+}
+
+}  // namespace
+
+std::string grouped(int64_t value) {
+  std::string text = std::to_string(value);
+  const size_t first = value < 0 ? 1 : 0;
+  for (size_t i = text.size(); i > first + 3;) text.insert(i -= 3, 1, ',');
+  return text;
+}
+
+std::string bytes(int64_t count) {
+  if (count < 1024) return counted(count, "byte");
+  double value = static_cast<double>(count);
+  const char* units[] = {"KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (value /= 1024; value >= 1024 && unit < 3; ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string describe_support(const std::string& name, const SupportSet& s) {
+  std::string text = name + ", " + counted(s.patches(), "token");
+  if (s.cls() > 0) text += " + " + counted(s.cls(), "class token");
+  return text + ", " + counted(s.num_heads(), "head") + (s.causal() ? ", causal" : "");
+}
+
+std::string describe_keys(const SupportSet::Head& head, size_t width, const std::string& ellipsis) {
+  std::vector<int64_t> offsets;
+  if (head.diagonal) offsets.push_back(0);
+  offsets.insert(offsets.end(), head.offsets.begin(), head.offsets.end());
+  std::string random = head.pairs.empty() ? "" : grouped(head.pairs.size()) + " random";
+  if (offsets.empty()) return random.empty() ? "none" : random;
+  if (!random.empty()) random = " + " + random;
+  const size_t room = width > random.size() ? width - random.size() : 0;
+  return fitted(offsets, room, ellipsis) + random;
+}
+
+}  // namespace fib::report

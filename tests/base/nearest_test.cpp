@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace fib {
+
+TEST(EditDistance, counts_insertions_deletions_and_substitutions) {
+  EXPECT_EQ(edit_distance("", ""), 0u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("pattern", "patern"), 1u);
+  EXPECT_EQ(edit_distance("flaw", "lawn"), 2u);
+}
+
+TEST(EditDistance, takes_swapped_neighbours_for_one_slip) {
+  EXPECT_EQ(edit_distance("wmxa", "wmax"), 1u);
+  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
+}
+
+TEST(Nearest, is_the_candidate_with_the_fewest_edits) {
+  const std::vector<std::string> known = {"local", "longformer", "bigbird"};
+  EXPECT_EQ(nearest("lokal", known), "local");
+  EXPECT_EQ(nearest("big-bird", known), "bigbird");
+}
+
+TEST(Nearest, is_the_first_among_equals) { EXPECT_EQ(nearest("wmi", {"wmin", "wmi2", "wmax"}), "wmin"); }
+
+TEST(Nearest, is_none_for_another_word_altogether) {
+  EXPECT_EQ(nearest("xyzzy", {"local", "bigbird"}), std::nullopt);
+  EXPECT_EQ(nearest("local", {}), std::nullopt);
+}
+
+TEST(UnknownName, says_what_was_received_the_guess_and_the_list) {
+  EXPECT_EQ(unknown_name("option", "wmxa", {"wmin", "wmax"}),
+            "unknown option 'wmxa', did you mean 'wmax'? Known: wmin, wmax");
+  EXPECT_EQ(unknown_name("option", "zzzz", {"wmin"}), "unknown option 'zzzz'; known: wmin");
+}
+
+}  // namespace fib

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "patterns/random_pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace fib {
+namespace {
+
+SupportSet make(const std::string& text, PatternGeometry g) { return make_support(AttentionSpec::parse(text), g); }
+
+}  // namespace
+
+TEST(DrawSorted, is_ascending_distinct_and_in_range) {
+  CounterRng rng(1);
+  for (uint64_t total : {1, 2, 10, 100}) {
+    for (uint64_t count = 0; count <= total; ++count) {
+      const auto drawn = draw_sorted(count, total, rng);
+      ASSERT_EQ(drawn.size(), count);
+      EXPECT_EQ(std::adjacent_find(drawn.begin(), drawn.end(), std::greater_equal<>()), drawn.end());
+      EXPECT_TRUE(drawn.empty() || drawn.back() < total);
+    }
+  }
+}
+
+TEST(DrawSorted, prefers_no_set) {
+  CounterRng rng(2);
+  for (uint64_t count : {2, 3}) {  // below and above half of five, ten sets each
+    std::map<std::vector<uint64_t>, int> seen;
+    for (int i = 0; i < 20000; ++i) ++seen[draw_sorted(count, 5, rng)];
+    EXPECT_EQ(seen.size(), 10u);
+    for (const auto& [set, times] : seen) EXPECT_NEAR(times, 2000, 215);
+  }
+}
+
+TEST(RandomPairs, are_outside_the_window_and_as_many_as_asked) {
+  const SupportSet set = make("bigbird:w=2,random=50", {.patches = 30, .cls = 1, .heads = 4});
+  for (int64_t h = 0; h < 4; ++h) {
+    EXPECT_EQ(set.head(h).pairs.size(), 50);
+    for (const TokenPair& p : set.head(h).pairs.to_vector()) {
+      EXPECT_GE(std::min(p.query, p.key), 1);
+      EXPECT_GT(std::abs(p.query - p.key), 2);
+    }
+  }
+}
+
+TEST(RandomPairs, may_fill_all_that_remains) {
+  for (bool causal : {false, true}) {
+    const PatternGeometry g{.patches = 9, .cls = 1, .heads = 1, .causal = causal};
+    const int64_t rest = causal ? 45 - 17 : 81 - 25;  // minus the window of one, diagonal included
+    EXPECT_EQ(make("bigbird:random=" + std::to_string(rest), g).patch_pairs(), causal ? 45 : 81);
+    EXPECT_THROW(make("bigbird:random=" + std::to_string(rest + 1), g), std::invalid_argument);
+  }
+}
+
+TEST(RandomPairs, cover_every_free_pair_in_the_long_run) {
+  std::map<std::pair<int, int>, int> seen;
+  for (int64_t layer = 0; layer < 3000; ++layer) {
+    const SupportSet set = make("bigbird:random=3", {.patches = 6, .cls = 0, .heads = 1, .layer = layer});
+    for (const TokenPair& p : set.head(0).pairs.to_vector()) ++seen[{p.query, p.key}];
+  }
+  EXPECT_EQ(seen.size(), 20u);  // 36 less the window's 16
+  for (const auto& [pair, times] : seen) EXPECT_NEAR(times, 450, 100);
+}
+
+TEST(RandomPairs, depend_on_seed_layer_and_head_alone) {
+  const PatternGeometry g{.patches = 50, .cls = 1, .heads = 3, .layer = 2};
+  const auto draw = [](const std::string& text, const PatternGeometry& geometry, int64_t head) {
+    return make(text, geometry).head(head).pairs.to_vector();
+  };
+  const auto base = draw("random:seed=1", g, 0);
+  EXPECT_EQ(base, draw("random:seed=1", g, 0));
+  PatternGeometry more_heads = g, other_layer = g;
+  more_heads.heads = 7;
+  other_layer.layer = 3;
+  EXPECT_EQ(base, draw("random:seed=1", more_heads, 0));
+  EXPECT_NE(base, draw("random:seed=1", other_layer, 0));
+  EXPECT_NE(base, draw("random:seed=2", g, 0));
+  EXPECT_NE(base, draw("random:seed=1", g, 1));
+}
+
+TEST(RandomPairs, without_a_layer_are_those_of_layer_zero) {
+  const PatternGeometry none{.patches = 20, .heads = 1}, zero{.patches = 20, .heads = 1, .layer = 0};
+  EXPECT_EQ(make("random", none).head(0).pairs.to_vector(), make("random", zero).head(0).pairs.to_vector());
+}
+
+}  // namespace fib

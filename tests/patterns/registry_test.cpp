@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+
+#include "fibottention/pattern.h"
+#include "golden.h"
+
+namespace fib {
+namespace {
+
+using Integers = std::vector<int64_t>;
+
+SupportSet make(const std::string& text, PatternGeometry g = {}) { return make_support(AttentionSpec::parse(text), g); }
+
+double pruned_percent(const std::string& text) { return 100.0 * make(text).pruning_ratio(); }
+
+std::string message_of(const std::string& text, PatternGeometry g = {}) {
+  try {
+    make(text, g);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "";
+}
+
+void expect_row(const nlohmann::json& row, const char* kind, const char* name) {
+  const PatternGeometry g{.patches = row["tokens"], .cls = 1, .heads = row["heads"]};
+  const std::string windows = ":wmin=" + row["wmin"].dump() + ",wmax=" + row["wmax"].dump();
+  const SupportSet set = make(name + windows, g);
+  const auto offsets = row[kind]["offsets"].get<std::vector<Integers>>();
+  ASSERT_EQ(static_cast<size_t>(set.num_heads()), offsets.size());
+  for (size_t h = 0; h < offsets.size(); ++h) {
+    EXPECT_EQ(set.head(static_cast<int64_t>(h)).offsets, offsets[h]) << row["name"] << " head " << h;
+    EXPECT_EQ(set.head(static_cast<int64_t>(h)).window, row["windows"][h]) << row["name"] << " head " << h;
+  }
+  EXPECT_EQ(set.patch_pairs(), row[kind]["pairs"]);
+  EXPECT_EQ(set.pairs(), row[kind]["pairs_with_cls"]);
+  EXPECT_NEAR(100.0 * set.pruning_ratio(), row[kind]["pruning_percent"].get<double>(), 1e-9);
+}
+
+}  // namespace
+
+TEST(Registry, gives_the_reference_support_sets) {
+  const auto& rows = golden_patterns().at("support_sets");
+  EXPECT_EQ(rows.size(), 11u);
+  for (const auto& row : rows) {
+    expect_row(row, "wythoff", "fibottention");
+    expect_row(row, "modified", "fibottention-modified");
+  }
+}
+
+TEST(Registry, gives_the_papers_pruning_ratio_of_fibottention) {
+  const SupportSet set = make("fibottention:wmin=5,wmax=65");
+  EXPECT_EQ(set.patch_pairs(), 9192);
+  EXPECT_NEAR(set.pruning_ratio(), 0.98006, 5e-6);
+  EXPECT_NEAR(set.pruning_ratio_with_cls(), 0.97014, 5e-6);
+  EXPECT_EQ(make("fibottention-modified:wmin=5,wmax=65").patch_pairs(), 17446);
+  EXPECT_NEAR(make("fibottention-modified").pruning_ratio(), 0.96216, 5e-6);
+}
+
+TEST(Registry, windows_default_to_five_and_a_third_of_the_tokens) {
+  EXPECT_EQ(make("fibottention").pairs(), make("fibottention:wmin=5,wmax=65").pairs());
+  EXPECT_EQ(make("fibottention").pairs(), make("fibottention:wmax=N/3").pairs());
+  EXPECT_EQ(make("fibottention:wmax=3").head(0).window, 3);
+}
+
+TEST(Registry, gives_the_papers_local_windows) {
+  const std::vector<std::tuple<int, double, double>> table = {
+      {2, 97.97, 97.46}, {10, 90.08, 89.57}, {15, 85.32, 84.81}, {20, 80.69, 80.17}, {40, 63.45, 62.94}};
+  for (const auto& [w, without, with] : table) {
+    EXPECT_NEAR(pruned_percent("local:w=" + std::to_string(w)), without, 0.0051) << w;
+    EXPECT_NEAR(pruned_percent("local:diagonal=true,w=" + std::to_string(w)), with, 0.0051) << w;
+  }
+}
+
+TEST(Registry, gives_the_papers_baselines) {
+  EXPECT_NEAR(pruned_percent("longformer"), 98.47, 0.0051);
+  EXPECT_NEAR(pruned_percent("bigbird"), 97.96, 0.0051);
+  EXPECT_NEAR(pruned_percent("sparse-transformer"), 98.47, 0.0051);
+  EXPECT_NEAR(pruned_percent("random"), 98.52, 0.0051);
+  EXPECT_DOUBLE_EQ(pruned_percent("full"), 0.0);
+}
+
+TEST(Registry, gives_the_papers_dilations_across_heads) {
+  EXPECT_NEAR(pruned_percent("dilation:c=2"), 72.8, 0.051);
+  EXPECT_NEAR(pruned_percent("dilation-varying:c=2"), 85.5, 0.051);
+  EXPECT_EQ(make("dilation-varying:c=2,step=5").head(2).offsets, (Integers{2, 4, 6, 8, 10, 12, 14}));
+}
+
+TEST(Registry, uses_one_sequence_for_all_heads_where_it_says_so) {
+  const std::vector<std::pair<std::string, Integers>> table = {{"powers-of-2", {1, 2, 4, 8, 16, 32, 64}},
+                                                               {"powers-of-3", {1, 3, 9, 27}},
+                                                               {"squares", {1, 4, 9, 16, 25, 36, 49, 64}},
+                                                               {"cubes", {1, 8, 27, 64}},
+                                                               {"fib-1-1", {1, 2, 3, 5, 8, 13, 21, 34, 55}},
+                                                               {"fib-wmin", {5, 10, 15, 25, 40, 65}},
+                                                               {"dilation:c=20", {20, 40, 60}}};
+  for (const auto& [text, offsets] : table) {
+    const SupportSet set = make(text);
+    for (int64_t h = 0; h < 12; ++h) EXPECT_EQ(set.head(h).offsets, offsets) << text;
+  }
+}
+
+TEST(Registry, shifts_fibonacci_sequences_by_head_and_delta) {
+  const SupportSet set = make("fib-shift:delta=2");
+  EXPECT_EQ(set.head(0).offsets, (Integers{3}));            // Fib(3, 3), w = 5
+  EXPECT_EQ(set.head(1).offsets, (Integers{4, 8}));         // Fib(4, 4), w = 10
+  EXPECT_EQ(set.head(11).offsets, (Integers{14, 28, 42}));  // Fib(14, 14), w = 65
+}
+
+TEST(Registry, alternates_neighbours_and_strides_in_sparse_transformer) {
+  const SupportSet set = make("sparse-transformer");
+  EXPECT_EQ(set.head(0).offsets, (Integers{1}));
+  EXPECT_EQ(set.head(1).offsets, (Integers{65, 130, 195}));
+  EXPECT_TRUE(set.head(0).diagonal && set.head(1).diagonal);
+  EXPECT_EQ(set.patch_pairs(0), 586);
+  EXPECT_EQ(set.patch_pairs(1), 592);
+}
+
+TEST(Registry, permutes_heads_only_when_a_layer_is_named) {
+  const PatternGeometry layer0{.layer = 0};
+  const SupportSet plain = make("fibottention"), layered = make("fibottention", layer0);
+  const Integers order = {1, 9, 8, 5, 10, 2, 3, 7, 4, 0, 11, 6};
+  for (int64_t h = 0; h < 12; ++h) {
+    EXPECT_EQ(layered.head(h).offsets, plain.head(order[static_cast<size_t>(h)]).offsets);
+    EXPECT_EQ(layered.head(h).window, plain.head(order[static_cast<size_t>(h)]).window);
+    EXPECT_EQ(make("fibottention:permute=none", layer0).head(h).offsets, plain.head(h).offsets);
+  }
+}
+
+TEST(Registry, offset_supports_are_symmetric) {
+  const PatternGeometry g{.patches = 23, .cls = 2, .heads = 5};
+  for (const PatternInfo& info : pattern_registry()) {
+    if (info.name == "random" || info.name == "bigbird") continue;
+    const SupportSet set = make(info.name, g);
+    for (int64_t h = 0; h < g.heads; ++h) {
+      for (int32_t q = 0; q < 25; ++q) {
+        for (int32_t k = 0; k < q; ++k) ASSERT_EQ(set.contains(h, {q, k}), set.contains(h, {k, q})) << info.name;
+      }
+    }
+  }
+}
+
+TEST(Registry, names_are_unique_and_defaults_are_accepted) {
+  std::set<std::string> names;
+  for (const PatternInfo& info : pattern_registry()) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_FALSE(info.summary.empty()) << info.name;
+    for (int64_t patches : {1, 2, 3, 4, 17, 196}) {
+      for (int64_t heads : {1, 2, 12}) {
+        for (bool causal : {false, true}) {
+          if (causal && info.name == "bigbird" && patches < 6) continue;  // too few pairs below the diagonal
+          const PatternGeometry g{.patches = patches, .cls = 1, .heads = heads, .layer = 1, .causal = causal};
+          if (!causal && info.name == "bigbird" && patches < 4) continue;  // the window leaves fewer than N
+          EXPECT_EQ(make(info.name, g).num_heads(), heads) << info.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(Registry, causal_keeps_the_half_that_looks_back) {
+  const SupportSet both = make("fibottention"), back = make("fibottention", {.causal = true});
+  EXPECT_EQ(2 * back.patch_pairs(), both.patch_pairs());
+}
+
+TEST(Registry, makes_a_million_tokens_at_once) {
+  const PatternGeometry g{.patches = 1048576, .cls = 1, .heads = 16};
+  make("fibottention", g);
+  for (const char* name : {"fibottention", "fibottention-modified", "powers-of-2", "squares", "fib-shift"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    const SupportSet set = make(name, g);
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
+    EXPECT_LT(taken.count(), 10.0) << name;
+    EXPECT_LT(set.memory_bytes(), 1 << 20) << name;
+  }
+}
+
+TEST(Registry, defines_tiny_inputs) {
+  EXPECT_EQ(make("fibottention", {.patches = 1, .cls = 0, .heads = 2}).pairs(), 0);
+  EXPECT_EQ(make("fibottention", {.patches = 1, .cls = 0, .heads = 1}).empty_rows(0), Integers{0});
+  EXPECT_EQ(make("fibottention", {.patches = 2, .cls = 0, .heads = 1}).head(0).offsets, Integers{1});
+  EXPECT_EQ(make("fibottention", {.patches = 3, .cls = 0, .heads = 2}).head(1).offsets, Integers{});
+  EXPECT_EQ(make("fibottention", {.patches = 6, .cls = 1, .heads = 8}).num_heads(), 8);
+  EXPECT_EQ(make("fibottention:wmax=1000", {.patches = 10, .heads = 1}).head(0).offsets, (Integers{1, 2, 3, 5, 8}));
+  EXPECT_EQ(make("random:ratio=1", {.patches = 5}).patch_pairs(), 0);
+  EXPECT_EQ(make("random:ratio=0", {.patches = 5, .heads = 1}).patch_pairs(), 25);
+}
+
+TEST(Registry, says_what_is_wrong_in_one_line) {
+  EXPECT_NE(message_of("fibotention").find("did you mean 'fibottention'?"), std::string::npos);
+  EXPECT_NE(message_of("fibotention").find("longformer"), std::string::npos);
+  EXPECT_NE(message_of("local:ww=2").find("did you mean 'w'? Known: w, diagonal"), std::string::npos);
+  EXPECT_NE(message_of("full:w=2").find("no options"), std::string::npos);
+  EXPECT_NE(message_of("fibottention:wmin=70,wmax=65").find("got wmin 70 and wmax 65"), std::string::npos);
+  for (const char* text : {"fibottention:wmin=0", "fibottention:wmax=-5", "local:w=two", "local:w=2.5",
+                           "local:w=", "local:w=99999999999", "local:w=N/0", "local:diagonal=yes", "random:ratio=1.1",
+                           "random:ratio=nan", "random:ratio=-0.1", "random:seed=-1", "fibottention:permute=maybe",
+                           "sparse-transformer:stride=0", "dilation:c=0", "bigbird:random=100000"}) {
+    const std::string message = message_of(text);
+    EXPECT_FALSE(message.empty()) << text;
+    EXPECT_EQ(message.find('\n'), std::string::npos) << text;
+  }
+}
+
+TEST(Registry, refuses_an_option_given_twice) {
+  EXPECT_THROW(make_support({"local", {{"w", "1"}, {"w", "2"}}}, {}), std::invalid_argument);
+}
+
+TEST(Registry, refuses_impossible_geometry) {
+  EXPECT_NE(message_of("full", {.patches = 0}).find("tokens must be 1 to 2147483647, got 0"), std::string::npos);
+  EXPECT_NE(message_of("full", {.patches = -196}).find("got -196"), std::string::npos);
+  EXPECT_NE(message_of("fibottention", {.patches = kMaxTokens + 1}), "");
+  EXPECT_NE(message_of("fibottention", {.cls = -1}), "");
+  EXPECT_NE(message_of("fibottention", {.heads = 0}), "");
+  EXPECT_NE(message_of("fibottention", {.heads = -12}), "");
+  EXPECT_NE(message_of("fibottention", {.heads = 1000000000}), "");
+  EXPECT_NE(message_of("fibottention", {.layer = -1}), "");
+  EXPECT_NE(message_of("full", {.patches = kMaxTokens - 1}).find("would list"), std::string::npos);
+  EXPECT_NE(message_of("random", {.patches = 1000000}).find("would list"), std::string::npos);
+}
+
+}  // namespace fib

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator and the module as a Python user meets them. Run by CTest with Debian's python3-torch."""
+
+import copy
+import os
+import subprocess
+import sys
+import unittest
+
+try:
+    import torch
+except ImportError:
+    print("SKIPPED: this interpreter has no torch")
+    sys.exit(77)
+
+import fibottention
+from tiny_vit import Attention, VisionTransformer
+
+
+def wythoff_mask(tokens, heads, wmin, wmax, cls=1):
+    """The definition, in floating point and by brute force: bool [heads, tokens, tokens]."""
+    phi = (1 + 5 ** 0.5) / 2
+    mask = torch.zeros(heads, tokens, tokens, dtype=torch.bool)
+    for i in range(1, heads + 1):
+        window = wmin + (wmax - wmin) * (i - 1) // (heads - 1) if heads > 1 else wmax
+        m = int(i * phi)
+        a = int(m * phi)
+        b = a + m
+        first = a
+        while b <= tokens or a <= tokens:
+            if a <= window or a == first > window:
+                for q in range(cls, tokens):
+                    for key in (q - a, q + a):
+                        if cls <= key < tokens:
+                            mask[i - 1, q, key] = True
+            a, b = b, a + b
+    mask[:, :cls, :] = True
+    mask[:, :, :cls] = True
+    return mask
+
+
+def dense(q, k, v, mask):
+    scores = (q @ k.transpose(-2, -1)) * q.shape[-1] ** -0.5
+    return scores.masked_fill(~mask, float("-inf")).softmax(-1) @ v
+
+
+def draw(*shape, **options):
+    return torch.randn(*shape, dtype=torch.float64, **options)
+
+
+class Operator(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def test_equals_the_definition(self):
+        q, k, v = (draw(2, 3, 31, 8) for _ in range(3))
+        out = fibottention.attention(q, k, v, 2, 9)
+        torch.testing.assert_close(out, dense(q, k, v, wythoff_mask(31, 3, 2, 9)))
+
+    def test_has_the_contracts_arguments_and_defaults(self):
+        schema = str(torch.ops.fibottention.attention.default._schema)
+        self.assertIn("Tensor q, Tensor k, Tensor v, int wmin, int wmax, bool modified=False, int cls=1, "
+                      "bool causal=False, int? layer=None, str masking=\"exclude\", float? scale=None", schema)
+
+    def test_passes_gradcheck(self):
+        inputs = [draw(1, 3, 9, 4, requires_grad=True) for _ in range(3)]
+        for options in ({}, {"modified": True}, {"causal": True}, {"cls": 0}, {"layer": 3}, {"masking": "zero"},
+                        {"scale": 0.3}):
+            with self.subTest(**options):
+                run = lambda q, k, v: fibottention.attention(q, k, v, 1, 4, **options)
+                self.assertTrue(torch.autograd.gradcheck(run, inputs))
+
+    def test_generic_operator_passes_gradcheck_with_bias(self):
+        support = torch.classes.fibottention.Support(8, 1, [[1], [2, 5]], [True, False], [], False)
+        inputs = [draw(2, 2, 9, 3, requires_grad=True) for _ in range(3)]
+        bias = draw(1, 2, 9, 9, requires_grad=True)
+        run = lambda q, k, v, b: torch.ops.fibottention.support_attention(q, k, v, support, b)[0]
+        self.assertTrue(torch.autograd.gradcheck(run, [*inputs, bias]))
+
+    def test_packed_operator_passes_gradcheck(self):
+        qkv = draw(2, 9, 3, 2, 4, requires_grad=True)
+        self.assertTrue(torch.autograd.gradcheck(lambda x: torch.ops.fibottention.attention_packed(x, 1, 3), [qkv]))
+
+    def test_reads_strided_inputs(self):
+        qkv = draw(2, 31, 3, 3, 8)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)
+        expected = fibottention.attention(q.contiguous(), k.contiguous(), v.contiguous(), 2, 9)
+        torch.testing.assert_close(fibottention.attention(q, k, v, 2, 9), expected)
+        backwards = draw(8, 31, 3, 2).permute(3, 2, 1, 0)
+        torch.testing.assert_close(fibottention.attention(backwards, k, v, 2, 9),
+                                   fibottention.attention(backwards.contiguous(), k, v, 2, 9))
+
+    def test_works_under_autocast(self):
+        q = torch.randn(2, 3, 31, 8, requires_grad=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            narrow = q @ torch.eye(8)
+            self.assertEqual(narrow.dtype, torch.bfloat16)
+            out = fibottention.attention(narrow, narrow, narrow, 2, 9)
+            mixed = fibottention.attention(narrow, q, q, 2, 9)
+        self.assertEqual(out.dtype, torch.bfloat16)
+        self.assertEqual(mixed.dtype, torch.float32)
+        out.float().sum().backward()
+        self.assertTrue(torch.isfinite(q.grad).all())
+        torch.testing.assert_close(out.float(), fibottention.attention(q, q, q, 2, 9), rtol=0.05, atol=0.05)
+
+    def test_gives_shapes_on_meta_tensors(self):
+        q = torch.empty(2, 3, 31, 8, device="meta")
+        self.assertEqual(fibottention.attention(q, q, q, 2, 9).shape, q.shape)
+
+    def test_refuses_a_second_derivative(self):
+        q = draw(1, 3, 9, 4, requires_grad=True)
+        grad, = torch.autograd.grad(fibottention.attention(q, q, q, 1, 4).sum(), q, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "no second derivative"):
+            grad.sum().backward()
+
+    def test_names_what_it_refuses(self):
+        q = draw(1, 3, 9, 4)
+        bad = [((q[0], q, q, 1, 4), {}, r"\[3, 9, 4\]"), ((q, q, q, 5, 4), {}, "wmin 5 and wmax 4"),
+               ((q, q.float(), q, 1, 4), {}, "k is Float but q is Double"), ((q, q, q, 1, 4), {"cls": 9}, "got 9"),
+               ((q, q, q, 1, 4), {"masking": "none"}, "'none'"), ((q, q, q, 1, 4), {"layer": -1}, "got -1")]
+        for arguments, options, message in bad:
+            with self.subTest(message=message), self.assertRaisesRegex((RuntimeError, ValueError), message):
+                fibottention.attention(*arguments, **options)
+
+
+class Library(unittest.TestCase):
+    def run_python(self, code, **environment):
+        result = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, text=True,
+                                capture_output=True)
+        return result.returncode, result.stdout + result.stderr
+
+    def test_loads_in_a_clean_process_without_the_package(self):
+        path = fibottention.load_library()
+        code = (f"import torch; torch.ops.load_library({str(path)!r}); q = torch.randn(1, 3, 9, 4); "
+                "print(tuple(torch.ops.fibottention.attention(q, q, q, 1, 4).shape))")
+        self.assertEqual(self.run_python(code, PYTHONPATH=""), (0, "(1, 3, 9, 4)\n"))
+
+    def test_says_where_it_looked(self):
+        status, output = self.run_python("import fibottention", FIBOTTENTION_LIBRARY="/nowhere/lib.so")
+        self.assertNotEqual(status, 0)
+        self.assertIn("looked at /nowhere/lib.so", output)
+
+
+class Module(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(0)
+
+    @staticmethod
+    def make(dim, heads, layer):
+        return fibottention.FibottentionAttention(dim, heads, qkv_bias=True, wmin=2, wmax=12, layer=layer)
+
+    def test_takes_timms_weights_by_name(self):
+        timm_like = VisionTransformer(lambda dim, heads, layer: Attention(dim, heads, qkv_bias=True))
+        VisionTransformer(self.make).load_state_dict(timm_like.state_dict(), strict=True)
+
+    def test_equals_timms_attention_under_the_mask(self):
+        module = fibottention.FibottentionAttention(24, 3, qkv_bias=True, wmin=2, wmax=9).double()
+        x = draw(2, 31, 24)
+        q, k, v = module.qkv(x).reshape(2, 31, 3, 3, 8).permute(2, 0, 3, 1, 4)
+        expected = module.proj(dense(q, k, v, wythoff_mask(31, 3, 2, 9)).transpose(1, 2).reshape(2, 31, 24))
+        torch.testing.assert_close(module(x), expected)
+
+    def test_chooses_windows_from_the_input(self):
+        free = fibottention.FibottentionAttention(24, 3)
+        fixed = fibottention.FibottentionAttention(24, 3, wmin=5, wmax=10)
+        fixed.load_state_dict(free.state_dict())
+        x = torch.randn(1, 31, 24)
+        torch.testing.assert_close(free(x), fixed(x))
+        self.assertEqual(free(torch.randn(1, 2, 24)).shape, (1, 2, 24))
+
+    def test_drops_only_in_training(self):
+        module = fibottention.FibottentionAttention(24, 3, attn_drop=0.5)
+        x = torch.randn(1, 31, 24)
+        self.assertFalse(torch.equal(module(x), module(x)))
+        module.eval()
+        self.assertTrue(torch.equal(module(x), module(x)))
+
+    def test_can_be_copied_and_printed(self):
+        module = fibottention.FibottentionAttention(24, 3, wmin=2, wmax=9)
+        self.assertIn("wmax=9", repr(copy.deepcopy(module)))
+
+    def test_trains_a_small_vision_transformer(self):
+        model = VisionTransformer(self.make)
+        optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        images, labels = torch.randn(8, 3, 32, 32), torch.randint(10, (8,))
+        losses = []
+        for _ in range(4):
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], losses[0])
+        self.assertTrue(all(p.grad is not None and torch.isfinite(p.grad).all() for p in model.parameters()))
+
+
+if __name__ == "__main__":
+    unittest.main()
