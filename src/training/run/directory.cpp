@@ -25,9 +25,8 @@ Recipe RunFiles::recipe() const {
 RunDirectory::RunDirectory(fs::path root) : files_{std::move(root)} {
   std::error_code error;
   fs::create_directories(files_.root, error);
-  if (!fs::is_directory(files_.root))
-    throw std::runtime_error("cannot make the run directory '" + files_.root.string() +
-                             "': " + (error ? error.message() : "it exists and is not a directory"));
+  if (error)
+    throw std::runtime_error("cannot make the run directory '" + files_.root.string() + "': " + error.message());
   lock();
   remove_leftovers();
 }

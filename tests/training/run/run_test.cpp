@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <bit>
-#include <cstring>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
 #include "files.h"
@@ -88,9 +88,19 @@ TEST(RunLog, refuses_files_shorter_than_the_checkpoint_says) {
   EXPECT_TRUE(mentions(error_of([&] { RunLog({directory.path()}, {.metrics = 10}); }), "has 3 bytes"));
 }
 
-TEST(AppendFile, says_that_the_disk_is_full) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_TRUE(mentions(error_of([] { AppendFile("/dev/full", 0).append("x"); }), "/dev/full': No space left"));
+TEST(AppendFile, says_why_it_cannot_grow) {
+  const TemporaryDirectory directory;
+  AppendFile file(directory / "f", 0);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{10, limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error = error_of([&] { file.append("more than ten bytes"); });
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  EXPECT_TRUE(mentions(error, "f': File too large"));
+  EXPECT_EQ(file.size(), 10);
 }
 
 TEST(RunDirectory, is_made_with_its_parents_and_knows_whether_it_holds_a_run) {
@@ -127,7 +137,7 @@ TEST(RunDirectory, outlives_a_process_that_was_killed) {
 TEST(RunDirectory, says_what_is_wrong_with_the_place) {
   const TemporaryDirectory directory;
   write_file(directory / "file", "");
-  EXPECT_TRUE(mentions(error_of([&] { RunDirectory run(directory / "file"); }), "not a directory"));
+  EXPECT_TRUE(mentions(error_of([&] { RunDirectory run(directory / "file"); }), "Not a directory"));
   EXPECT_TRUE(mentions(error_of([&] { RunDirectory run(directory / "file/below"); }), "cannot make the run directory"));
   EXPECT_TRUE(mentions(error_of([&] { RunFiles{directory.path()}.recipe(); }), "holds no run"));
 }
