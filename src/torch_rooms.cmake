@@ -16,10 +16,17 @@ foreach(room attention models training analysis bench)
 endforeach()
 add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 fib_use_torch(fib_rooms)
-target_link_libraries(fib_rooms PUBLIC fib_runs)
+target_link_libraries(fib_rooms PUBLIC fib_data fib_runs)
 # The update of every parameter: no torch inside, and square roots that need not set errno become SIMD.
 set_source_files_properties(training/adam_update.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -fno-math-errno)
 
 # What a program of ours links: the rooms, and the operator's registrations.
 add_library(fib_with_torch INTERFACE)
 target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_ops> fib_torch_settings)
+
+# The second program: the commands that need torch.
+file(GLOB torch_cli CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch/*.cpp)
+add_executable(fib-torch ${torch_cli})
+target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_with_torch)
+fib_use_torch(fib-torch)
+fib_bind_blas(fib-torch)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "attention/mechanisms.h"
+#include "ops/types.h"
 
 namespace fib::attention {
 namespace {
@@ -69,7 +70,8 @@ at::Tensor bias_gradient(const at::Tensor& bias, const at::Tensor& ds, const at:
 
 struct TopKFunction : torch::autograd::Function<TopKFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                            const at::Tensor& bias, int64_t count, double scale, double dropout) {
+                            const ops::OptionalTensor& optional_bias, int64_t count, double scale, double dropout) {
+    const at::Tensor bias = optional_bias.value_or(at::Tensor());
     const Selection s = select({q, k, v, bias}, count, scale);
     // Kept pairs weigh 1/(1 - dropout); without dropout the factor is not stored.
     const at::Tensor kept = dropout > 0 ? at::dropout(at::ones_like(s.weights), dropout, true) : at::Tensor();
@@ -123,7 +125,7 @@ class TopK final : public Mechanism {
   }
 
   at::Tensor attend(const Inputs& in) override {
-    return merge_heads(TopKFunction::apply(in.q, in.k, in.v, in.bias, k_, geometry().score_scale(), active_dropout()));
+    return merge_heads(TopKFunction::apply(in.q, in.k, in.v, in.bias.defined() ? ops::OptionalTensor(in.bias) : ops::nothing, k_, geometry().score_scale(), active_dropout()));
   }
 
   at::Tensor weights(const Inputs& in) override {

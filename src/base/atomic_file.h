@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <ostream>
+#include <string_view>
 
 namespace fib {
 
@@ -39,5 +40,8 @@ class AtomicFile {
   std::unique_ptr<Buffer> buffer_;  ///< null once committed
   std::unique_ptr<std::ostream> stream_;
 };
+
+/// The whole file in one call.
+void write_file_atomically(const std::filesystem::path& target, std::string_view bytes);
 
 }  // namespace fib

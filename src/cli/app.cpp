@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/nearest.h"
+#include "cli/launch.h"
 #include "cli/options.h"
 #include "version.h"
 
@@ -80,19 +81,42 @@ void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& command
   for (const Command& c : commands) {
     CLI::App* command = app.add_subcommand(c.name, c.summary);
     command->fallthrough();
-    c.add(*command, globals);
+    if (c.add != nullptr) c.add(*command, globals);
+  }
+}
+
+/// The first word that is neither an option nor the value of --threads; what else is wrong is found by the parser.
+std::string named_command(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--threads") {
+      ++i;
+    } else if (!word.starts_with('-')) {
+      return word;
+    }
+  }
+  return "";
+}
+
+void become_other_program_if_named(int argc, const char* const* argv, const std::vector<Command>& commands) {
+  const std::string name = named_command(argc, argv);
+  for (const Command& c : commands) {
+    if (c.name == name && c.add == nullptr) become_torch_program(argv);
   }
 }
 
 }  // namespace
 
-int run_app(int argc, const char* const* argv, const std::vector<Command>& commands) {
+int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks) {
   CLI::App app("Sparse attention that is really sparse.", "fib");
   Globals globals;
   set_up(app, globals, commands);
+  if (hooks.before_command) app.parse_complete_callback([&] { hooks.before_command(globals); });
   try {
+    become_other_program_if_named(argc, argv, commands);
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", overview(commands));
+    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);
     return 0;
   } catch (const CLI::Success& request) {
     return app.exit(request);  // --help and --version
@@ -105,7 +129,7 @@ int run_app(int argc, const char* const* argv, const std::vector<Command>& comma
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kFailure);
   } catch (const std::exception& e) {
-    return complain(e.what(), kFailure);
+    return complain(hooks.explain ? hooks.explain(e) : e.what(), kFailure);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,20 @@ struct Globals {
 };
 
 /// One row of the table of commands. `add` declares the options and sets the callback that does the work; it may keep
-/// the globals, which outlive it and are set when the callback runs.
+/// the globals, which outlive it and are set when the callback runs. Without it the command belongs to fib-torch.
 struct Command {
   std::string name;
   std::string summary;
   void (*add)(CLI::App& command, const Globals& globals);
 };
 
+/// What a program may do differently.
+struct Hooks {
+  std::function<void(const Globals&)> before_command;
+  std::function<std::string(const std::exception&)> explain;  ///< the line for a person, instead of what()
+};
+
 /// Parses and runs. 0 is success, 1 a failure, 2 a usage error (std::invalid_argument counts as one).
-int run_app(int argc, const char* const* argv, const std::vector<Command>& commands);
+int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks = {});
 
 }  // namespace fib::cli

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
+#include "cli/torch_commands.h"
 
 int main(int argc, char** argv) {
   using namespace fib::cli;
   return run_app(argc, argv,
                  {{"pattern", "which query meets which key: table, JSON or picture", add_pattern},
-                  {"attentions", "the attention mechanisms and their options", add_attentions}});
+                  {"attentions", "the attention mechanisms and their options", add_attentions},
+                  {"models", "the models: parameters, cost and dimensions", add_models},
+                  {"flops", "what a model costs, part by part, with one attention and another", add_flops},
+                  in_torch_program(titles::infer),
+                  in_torch_program(titles::classify),
+                  in_torch_program(titles::eval),
+                  in_torch_program(titles::bench)});
 }

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
+
+#include "attention/catalogue/catalogue.h"
 
 namespace fib::cli {
 namespace {
@@ -18,10 +21,7 @@ void merge(AttentionSpec& spec, const std::string& key, const std::string& value
   spec.options.emplace_back(key, value);
 }
 
-}  // namespace
-
-CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
-                         const std::string& help) {
+CLI::Validator integer_within(IntegerRange range) {
   const auto refuse_others = [range](const std::string& text) {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -29,16 +29,61 @@ CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target
     if (whole && value >= range.least && value <= range.most) return std::string();
     return fmt::format("must be an integer from {} to {}, got '{}'", range.least, range.most, text);
   };
-  return app.add_option(name, target, help)->check(CLI::Validator(refuse_others, ""))->type_name("N");
+  return {refuse_others, ""};
 }
 
-void add_attention_options(CLI::App& app, AttentionArguments& a) {
-  app.add_option("--attention", a.attention, "NAME or NAME:key=value,key=value; fib attentions lists them")
-      ->type_name("SPEC")
-      ->capture_default_str();
+/// The same for one attention and for several.
+template <class Arguments>
+void add_shorthands(CLI::App& app, Arguments& a) {
   app.add_option("--wmin", a.wmin, "short for wmin in --attention: window of the first head")->type_name("N");
   app.add_option("--wmax", a.wmax, "short for wmax in --attention: window of the last head")->type_name("N");
   app.add_flag("--modified", a.modified, "short for --attention fibottention-modified");
+}
+
+const char* const kAttentionHelp = "NAME or NAME:key=value,key=value; fib attentions lists them";
+
+bool has_option(const AttentionSpec& spec, const std::string& key) {
+  const auto& options = attention::find_entry(spec.name).info.options;
+  return std::any_of(options.begin(), options.end(), [&](const PatternOption& o) { return o.key == key; });
+}
+
+void merge_into_those_that_have_it(std::vector<AttentionSpec>& specs, const std::string& key,
+                                   const std::string& value) {
+  if (value.empty()) return;
+  bool taken = false;
+  for (AttentionSpec& spec : specs) {
+    if (!has_option(spec, key)) continue;
+    merge(spec, key, value);
+    taken = true;
+  }
+  if (!taken) throw std::invalid_argument(fmt::format("--{} {}: none of the attentions given has it", key, value));
+}
+
+void modify(std::vector<AttentionSpec>& specs) {
+  bool taken = false;
+  for (AttentionSpec& spec : specs) {
+    if (spec.name != "fibottention") continue;
+    spec.name = "fibottention-modified";
+    taken = true;
+  }
+  if (!taken) throw std::invalid_argument("--modified goes with --attention fibottention, which is not given");
+}
+
+}  // namespace
+
+CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
+                         const std::string& help) {
+  return app.add_option(name, target, help)->check(integer_within(range))->type_name("N");
+}
+
+CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,
+                          const std::string& help) {
+  return app.add_option(name, target, help)->delimiter(',')->check(integer_within(range))->type_name("N,N,…");
+}
+
+void add_attention_options(CLI::App& app, AttentionArguments& a) {
+  app.add_option("--attention", a.attention, kAttentionHelp)->type_name("SPEC")->capture_default_str();
+  add_shorthands(app, a);
 }
 
 AttentionSpec attention_spec(const AttentionArguments& a) {
@@ -50,6 +95,30 @@ AttentionSpec attention_spec(const AttentionArguments& a) {
   merge(spec, "wmin", a.wmin);
   merge(spec, "wmax", a.wmax);
   return spec;
+}
+
+void add_attention_list_options(CLI::App& app, AttentionListArguments& a) {
+  app.add_option("--attention", a.attentions, std::string(kAttentionHelp) + "; repeat it to compare")
+      ->type_name("SPEC")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->capture_default_str();
+  add_shorthands(app, a);
+}
+
+std::vector<AttentionSpec> attention_specs(const AttentionListArguments& a) {
+  std::vector<AttentionSpec> specs;
+  for (const std::string& text : a.attentions) specs.push_back(AttentionSpec::parse(text));
+  for (const AttentionSpec& spec : specs) attention::check_spec(spec);
+  if (a.modified) modify(specs);
+  merge_into_those_that_have_it(specs, "wmin", a.wmin);
+  merge_into_those_that_have_it(specs, "wmax", a.wmax);
+  std::vector<AttentionSpec> distinct;
+  for (const AttentionSpec& spec : specs) {
+    const auto same = [&](const AttentionSpec& other) { return other.to_string() == spec.to_string(); };
+    if (std::none_of(distinct.begin(), distinct.end(), same)) distinct.push_back(spec);
+  }
+  return distinct;
 }
 
 }  // namespace fib::cli

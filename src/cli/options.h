@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "fibottention/pattern.h"
 
@@ -15,14 +16,21 @@ struct IntegerRange {
   int64_t most;
 };
 
+/// Sides of pictures. 16,384 pixels in patches of 2 are 67 million tokens, far beyond what anyone computes.
+inline constexpr IntegerRange kResolutions{1, 16384};
+
 /// An option that takes an integer, and says what it accepts when it gets something else.
 CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
                          const std::string& help);
 
+/// The same for a list, N,N,N.
+CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,
+                          const std::string& help);
+
 /// --attention and its shorthands.
 struct AttentionArguments {
   std::string attention = "fibottention";
-  std::string wmin, wmax;  ///< as written, empty when not given
+  std::string wmin = {}, wmax = {};  ///< as written, empty when not given
   bool modified = false;
 };
 
@@ -30,5 +38,18 @@ void add_attention_options(CLI::App& app, AttentionArguments& arguments);
 
 /// The shorthands merged into --attention; throws std::invalid_argument for a key given both ways.
 AttentionSpec attention_spec(const AttentionArguments& arguments);
+
+/// --attention where several are compared: it is repeated, and the shorthands go to all that have the option.
+struct AttentionListArguments {
+  std::vector<std::string> attentions;
+  std::string wmin = {}, wmax = {};
+  bool modified = false;
+};
+
+/// What `arguments` holds before is the default.
+void add_attention_list_options(CLI::App& app, AttentionListArguments& arguments);
+
+/// Without repeats; throws std::invalid_argument for an unknown name or option, and for a shorthand that none takes.
+std::vector<AttentionSpec> attention_specs(const AttentionListArguments& arguments);
 
 }  // namespace fib::cli

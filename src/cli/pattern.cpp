@@ -6,10 +6,13 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/atomic_file.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/pattern_summary.h"
 #include "cli/wythoff_table.h"
+#include "report/pattern_picture.h"
+#include "report/words.h"
 
 namespace fib::cli {
 namespace {
@@ -18,7 +21,7 @@ struct PatternArguments {
   AttentionArguments attention;
   PatternGeometry geometry;
   int64_t layer = 0;
-  std::string array;
+  std::string array, png, svg;
   bool json = false;
 };
 
@@ -33,6 +36,8 @@ void declare(CLI::App& command, PatternArguments& a) {
       ->capture_default_str();
   command.add_flag("--causal", a.geometry.causal, "a token sees itself and those before it only");
   command.add_flag("--json", a.json, "for machines");
+  command.add_option("--png", a.png, "draw all heads' masks into this file")->type_name("FILE");
+  command.add_option("--svg", a.svg, "the same as SVG")->type_name("FILE");
   command.add_option("--array", a.array, "print the Wythoff array instead; --modified and --json apply")
       ->type_name("ROWSxCOLS");
   command.footer("Example: fib pattern --tokens 196 --heads 12 --wmin 5 --wmax 65 --svg pattern.svg");
@@ -51,13 +56,29 @@ void print_array(const PatternArguments& a) {
   fmt::print("{}", a.json ? table.to_json().dump() + "\n" : table.to_string());
 }
 
+/// The attention and, since it moves the heads, the layer.
+std::string title(const AttentionSpec& spec, const PatternGeometry& geometry) {
+  return spec.to_string() + (geometry.layer ? fmt::format(", layer {}", *geometry.layer) : "");
+}
+
+void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const SupportSet& support) {
+  if (a.png.empty() && a.svg.empty()) return;
+  const report::Drawing drawing = report::draw_pattern(title(spec, a.geometry), support);
+  if (!a.svg.empty()) write_file_atomically(a.svg, report::to_svg(drawing));
+  if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
+}
+
 void run(const PatternArguments& a, const Globals& globals) {
   const AttentionSpec spec = attention_spec(a.attention);
   const SupportSet support = make_support(spec, a.geometry);
+  write_pictures(a, spec, support);
   if (a.json) {
     fmt::print("{}\n", pattern_json(spec, support).dump());
   } else if (!globals.quiet) {
-    fmt::print("{}", pattern_text(spec, support));
+    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.geometry), support), pattern_text(spec, support));
+    for (const std::string& file : {a.svg, a.png}) {
+      if (!file.empty()) fmt::print("\nwrote {}\n", file);
+    }
   }
 }
 

@@ -1,138 +1,116 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fibottention/attention.h"
 
-#include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <limits>
+#include <memory>
 
+#include "base/parallel.h"
 #include "kernels/checks.h"
-#include "kernels/dropout.h"
+#include "kernels/class_tokens.h"
+#include "kernels/targets.h"
+#include "kernels/tiles.h"
 
 namespace fib {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using kernels::Call;
+using kernels::ClassChunks;
+using kernels::TileIndex;
 
 template <class T>
-struct Problem {
-  const SupportSet& support;
-  const AttentionShape& shape;
-  const AttentionInputs<T>& inputs;
-  const AttentionOptions<T>& options;
-  double scale = options.scale.value_or(1.0 / std::sqrt(static_cast<double>(shape.dim)));
+Call<T> make_call(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                  const AttentionOptions<T>& options) {
+  static std::atomic<uint64_t> calls{0};
+  Call<T> call;
+  call.id = ++calls;
+  call.support = &support;
+  call.shape = shape;
+  call.inputs = inputs;
+  call.options = options;
+  call.scale = static_cast<T>(options.scale.value_or(1.0 / std::sqrt(static_cast<double>(shape.dim))));
+  call.query_chunks = kernels::class_chunks(shape.query_tokens, support.cls());
+  call.key_chunks = kernels::class_chunks(shape.key_tokens, support.cls());
+  return call;
+}
 
-  int64_t key_end(int64_t b) const { return options.lengths ? options.lengths[b] : shape.key_tokens; }
-  int64_t query_end(int64_t b) const {
-    return options.lengths && shape.query_tokens == shape.key_tokens ? options.lengths[b] : shape.query_tokens;
+template <class T>
+std::unique_ptr<T[]> scratch(int64_t count) {
+  return std::make_unique_for_overwrite<T[]>(static_cast<size_t>(count));
+}
+
+/// Room for the partial results of all class tokens.
+template <class T>
+std::unique_ptr<T[]> make_partials(Call<T>& call, const ClassChunks& chunks, int64_t size) {
+  call.partial_size = size;
+  auto memory = scratch<T>(call.shape.batch * call.shape.heads * call.support->cls() * chunks.chunks * size);
+  call.partials = memory.get();
+  return memory;
+}
+
+/// Counts, per (sample, head), the chunks that are still to come.
+class ChunkCounter {
+ public:
+  ChunkCounter(int64_t heads, const ClassChunks& chunks)
+      : chunks_(chunks), open_(std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(heads))) {
+    for (int64_t i = 0; i < heads; ++i) open_[static_cast<size_t>(i)].store(chunks.chunks, std::memory_order_relaxed);
   }
-  std::vector<int64_t> keys(int64_t b, int64_t h, int64_t j) const {
-    if (j >= query_end(b)) return {};
-    auto keys = support.keys_of_row(h, j);
-    std::erase_if(keys, [&](int64_t k) { return k >= key_end(b); });
-    return keys;
+  /// Whether this tile finished the last chunk of its head; all the others' results are then visible.
+  bool last(int64_t head, int64_t tile) {
+    if (tile % chunks_.tiles_per_chunk != 0) return false;
+    return open_[static_cast<size_t>(head)].fetch_sub(1, std::memory_order_acq_rel) == 1;
   }
-  int64_t bias_index(const auto& bias, int64_t b, int64_t h, int64_t j, int64_t k) const {
-    return (b % bias.groups) * bias.group_stride + h * bias.head_stride + j * bias.query_stride + k * bias.key_stride;
-  }
-  double score(int64_t b, int64_t h, int64_t j, int64_t k) const {
-    const T *q = inputs.q.row(b, h, j), *key = inputs.k.row(b, h, k);
-    double s = 0;
-    for (int64_t c = 0; c < shape.dim; ++c) s += static_cast<double>(q[c]) * static_cast<double>(key[c]);
-    s *= scale;
-    if (options.bias.data) s += static_cast<double>(options.bias.data[bias_index(options.bias, b, h, j, k)]);
-    return s;
-  }
-  double keep(int64_t b, int64_t h, int64_t j, int64_t k) const {
-    if (options.dropout == 0.0) return 1.0;
-    const kernels::DropoutStream stream(options.dropout_seed, b, h);
-    const bool kept = stream.bits(j, k) >= kernels::dropout_threshold(options.dropout);
-    return kept ? 1.0 / (1.0 - options.dropout) : 0.0;
-  }
+
+ private:
+  ClassChunks chunks_;
+  std::unique_ptr<std::atomic<int64_t>[]> open_;
 };
 
-/// What the excluded keys of a row weigh before normalisation (with maximum m): e^(0 - m) under masking zero.
 template <class T>
-int64_t excluded_keys(const Problem<T>& p, const std::vector<int64_t>& keys) {
-  return p.options.masking == Masking::zero ? p.shape.key_tokens - static_cast<int64_t>(keys.size()) : 0;
+kernels::Workspace<T>& workspace() {
+  thread_local kernels::Workspace<T> kept;
+  return kept;
 }
 
-template <class T>
-void forward_row(const Problem<T>& p, int64_t b, int64_t h, int64_t j, const std::vector<double>& column_sum, T* out,
-                 T* lse) {
-  const auto keys = p.keys(b, h, j);
-  const int64_t excluded = excluded_keys(p, keys);
-  std::vector<double> scores, acc(static_cast<size_t>(p.shape.value_dim), 0.0);
-  double m = excluded > 0 ? 0.0 : -kInfinity;
-  for (int64_t k : keys) scores.push_back(p.score(b, h, j, k));
-  for (double s : scores) m = std::max(m, s);
-  if (m == -kInfinity) m = 0;
-  const double rest = excluded > 0 ? std::exp(-m) : 0.0;
-  double sum = static_cast<double>(excluded) * rest;
-  for (size_t c = 0; rest > 0 && c < acc.size(); ++c) acc[c] = rest * column_sum[c];
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const double e = std::exp(scores[i] - m);
-    sum += e;
-    const T* v = p.inputs.v.row(b, h, keys[i]);
-    const double w = e * p.keep(b, h, j, keys[i]) - rest;
-    for (size_t c = 0; c < acc.size(); ++c) acc[c] += w * static_cast<double>(v[c]);
-  }
-  for (size_t c = 0; c < acc.size(); ++c) out[c] = sum == 0 ? T(0) : static_cast<T>(acc[c] / sum);
-  if (lse) *lse = sum == 0 ? static_cast<T>(-kInfinity) : static_cast<T>(m + std::log(sum));
-}
-
-template <class T>
-std::vector<double> column_sum(const Problem<T>& p, int64_t b, int64_t h) {
-  std::vector<double> sum(static_cast<size_t>(p.shape.value_dim), 0.0);
-  if (p.options.masking != Masking::zero) return sum;
-  for (int64_t k = 0; k < p.shape.key_tokens; ++k) {
-    const T* v = p.inputs.v.row(b, h, k);
-    for (size_t c = 0; c < sum.size(); ++c) sum[c] += static_cast<double>(v[c]);
-  }
-  return sum;
-}
-
-template <class T>
-struct HeadGradients {
-  std::vector<double> dq, dk, dv, every_dv;
+/// Which tiles one task runs, one after another: samples that add to the same bias gradient share a task.
+struct Grouping {
+  int64_t samples, heads;  ///< tasks along these; the rest is inside
 };
 
-double dot(const auto* a, const auto* b, int64_t n) {
-  double s = 0;
-  for (int64_t c = 0; c < n; ++c) s += static_cast<double>(a[c]) * static_cast<double>(b[c]);
-  return s;
+template <class T>
+void run_tiles(const Call<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
+               void (*join)(const Call<T>&, TileIndex), Grouping grouping) {
+  const int64_t batch = call.shape.batch, heads = call.shape.heads;
+  const bool joins = call.support->cls() > 0;
+  ChunkCounter counter(joins ? batch * heads : 0, chunks);
+  parallel_tasks(grouping.samples * grouping.heads * chunks.tiles, [&](int64_t task) {
+    const int64_t tile = task % chunks.tiles, head = task / chunks.tiles % grouping.heads;
+    const int64_t sample = task / chunks.tiles / grouping.heads;
+    for (int64_t b = sample; b < batch; b += grouping.samples) {
+      for (int64_t h = head; h < heads; h += grouping.heads) {
+        const TileIndex at{b, h, tile};
+        tile_function(call, at, workspace<T>());
+        if (joins && counter.last(call.head_index(b, h), tile)) join(call, at);
+      }
+    }
+  });
 }
 
+/// sum [B,H,e] over tokens of weight · row, weights [B,H,tokens] or all 1; in float64, because it stands for all keys.
 template <class T>
-void axpy(double w, const T* x, int64_t n, double* y) {
-  for (int64_t c = 0; c < n; ++c) y[c] += w * static_cast<double>(x[c]);
-}
-
-template <class T>
-void backward_row(const Problem<T>& p, int64_t b, int64_t h, int64_t j, const T* out, const T* grad_out, double lse,
-                  const BiasView<T>& dbias, HeadGradients<T>& g) {
-  if (lse == -kInfinity) return;
-  const int64_t d = p.shape.dim, e = p.shape.value_dim;
-  const auto keys = p.keys(b, h, j);
-  const double rest = excluded_keys(p, keys) > 0 ? std::exp(-lse) : 0.0;
-  const double delta = dot(out, grad_out, e);
-  axpy(rest, grad_out, e, g.every_dv.data());
-  for (int64_t k : keys) {
-    const double prob = std::exp(p.score(b, h, j, k) - lse), keep = p.keep(b, h, j, k);
-    const double ds = prob * (keep * dot(grad_out, p.inputs.v.row(b, h, k), e) - delta);
-    axpy(prob * keep - rest, grad_out, e, g.dv.data() + k * e);
-    axpy(ds * p.scale, p.inputs.k.row(b, h, k), d, g.dq.data() + j * d);
-    axpy(ds * p.scale, p.inputs.q.row(b, h, j), d, g.dk.data() + k * d);
-    if (dbias.data) dbias.data[p.bias_index(dbias, b, h, j, k)] += static_cast<T>(ds);
-  }
-}
-
-template <class T>
-void store(const std::vector<double>& from, int64_t tokens, int64_t channels, const TokenView<T>& to, int64_t b,
-           int64_t h) {
-  for (int64_t t = 0; t < tokens; ++t) {
-    for (int64_t c = 0; c < channels; ++c)
-      to.row(b, h, t)[c] = static_cast<T>(from[static_cast<size_t>(t * channels + c)]);
-  }
+std::unique_ptr<double[]> column_sums(const AttentionShape& shape, const TokenView<const T>& rows, int64_t tokens,
+                                      const T* weights) {
+  const int64_t e = shape.value_dim;
+  auto sums = std::make_unique<double[]>(static_cast<size_t>(shape.batch * shape.heads * e));
+  parallel_tasks(shape.batch * shape.heads, [&](int64_t head) {
+    double* sum = sums.get() + head * e;
+    for (int64_t t = 0; t < tokens; ++t) {
+      const T* row = rows.row(head / shape.heads, head % shape.heads, t);
+      const double weight = weights == nullptr ? 1.0 : static_cast<double>(weights[head * tokens + t]);
+      for (int64_t c = 0; c < e; ++c) sum[c] += weight * static_cast<double>(row[c]);
+    }
+  });
+  return sums;
 }
 
 }  // namespace
@@ -141,16 +119,15 @@ template <class T>
 void attention_forward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
                        TokenView<T> out, T* lse, const AttentionOptions<T>& options) {
   kernels::check_forward(support, shape, inputs, out, options);
-  const Problem<T> p{support, shape, inputs, options};
-  for (int64_t b = 0; b < shape.batch; ++b) {
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      const auto sum = column_sum(p, b, h);
-      for (int64_t j = 0; j < shape.query_tokens; ++j) {
-        T* row_lse = lse ? lse + (b * shape.heads + h) * shape.query_tokens + j : nullptr;
-        forward_row(p, b, h, j, sum, out.row(b, h, j), row_lse);
-      }
-    }
-  }
+  const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
+  Call<T> call = make_call(support, shape, inputs, options);
+  call.out = out;
+  call.lse = lse;
+  const auto partials = make_partials(call, call.query_chunks, shape.value_dim + 2);
+  std::unique_ptr<double[]> sums;
+  if (options.masking == Masking::zero) sums = column_sums<T>(shape, inputs.v, shape.key_tokens, nullptr);
+  call.column_sum = sums.get();
+  run_tiles(call, call.query_chunks, tiles.forward, kernels::join_forward<T>, {shape.batch, shape.heads});
 }
 
 template <class T>
@@ -158,25 +135,30 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
                         TokenView<const T> out, const T* lse, TokenView<const T> grad_out,
                         const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
   kernels::check_backward(support, shape, inputs, out, lse, grad_out, gradients, options);
-  const Problem<T> p{support, shape, inputs, options};
-  const int64_t tq = shape.query_tokens, tk = shape.key_tokens;
-  for (int64_t b = 0; b < shape.batch; ++b) {
-    for (int64_t h = 0; h < shape.heads; ++h) {
-      HeadGradients<T> g;
-      g.dq.resize(static_cast<size_t>(tq * shape.dim));
-      g.dk.resize(static_cast<size_t>(tk * shape.dim));
-      g.dv.resize(static_cast<size_t>(tk * shape.value_dim));
-      g.every_dv.resize(static_cast<size_t>(shape.value_dim));
-      for (int64_t j = 0; j < tq; ++j) {
-        backward_row(p, b, h, j, out.row(b, h, j), grad_out.row(b, h, j),
-                     static_cast<double>(lse[(b * shape.heads + h) * tq + j]), gradients.dbias, g);
-      }
-      for (int64_t k = 0; k < tk; ++k) axpy(1.0, g.every_dv.data(), shape.value_dim, g.dv.data() + k * shape.value_dim);
-      store(g.dq, tq, shape.dim, gradients.dq, b, h);
-      store(g.dk, tk, shape.dim, gradients.dk, b, h);
-      store(g.dv, tk, shape.value_dim, gradients.dv, b, h);
-    }
+  const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
+  Call<T> call = make_call(support, shape, inputs, options);
+  call.saved_out = out;
+  call.grad_out = grad_out;
+  call.saved_lse = lse;
+  call.gradients = gradients;
+  const int64_t rows = shape.batch * shape.heads * shape.query_tokens;
+  const bool zero = options.masking == Masking::zero;
+  const auto delta = scratch<T>(rows), rest = scratch<T>(zero ? rows : 0);
+  call.delta = delta.get();
+  call.rest = zero ? rest.get() : nullptr;
+
+  Grouping by_bias{shape.batch, shape.heads};
+  if (gradients.dbias.data != nullptr) {
+    by_bias = {gradients.dbias.groups, gradients.dbias.head_stride == 0 ? 1 : shape.heads};
   }
+  auto partials = make_partials(call, call.query_chunks, shape.dim);
+  run_tiles(call, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>, by_bias);
+
+  std::unique_ptr<double[]> sums;
+  if (zero) sums = column_sums<T>(shape, grad_out, shape.query_tokens, rest.get());
+  call.column_sum = sums.get();
+  partials = make_partials(call, call.key_chunks, shape.dim + shape.value_dim);
+  run_tiles(call, call.key_chunks, tiles.backward_keys, kernels::join_key_gradients<T>, {shape.batch, shape.heads});
 }
 
 #define FIB_INSTANTIATE(T)                                                                                            \
@@ -188,9 +170,5 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
 FIB_INSTANTIATE(float)
 FIB_INSTANTIATE(double)
 #undef FIB_INSTANTIATE
-
-std::vector<std::string> simd_targets() { return {"SCALAR"}; }
-std::string simd_target() { return simd_targets().front(); }
-void set_simd_target(const std::string&) {}
 
 }  // namespace fib

@@ -173,6 +173,7 @@ ModelPtr make_with_weights(const std::string& name, const std::filesystem::path&
   // A new classifier is not in the file, so it has to come from the initialisation.
   options.initialise = load.new_classifier;
   ModelPtr model = make(name, options);
+  model->to(load.type);
   load_weights(*model, weights, load);
   return model;
 }

@@ -61,7 +61,7 @@ std::string describe_keys(const SupportSet::Head& head, size_t width, const std:
   if (head.diagonal) offsets.push_back(0);
   offsets.insert(offsets.end(), head.offsets.begin(), head.offsets.end());
   std::string random = head.pairs.empty() ? "" : grouped(head.pairs.size()) + " random";
-  if (offsets.empty()) return random.empty() ? "none" : random;
+  if (offsets.empty()) return random.empty() ? "no offsets" : random;
   if (!random.empty()) random = " + " + random;
   const size_t room = width > random.size() ? width - random.size() : 0;
   return fitted(offsets, room, ellipsis) + random;

@@ -11,10 +11,6 @@ namespace {
 
 const char* const kMaskingKey = "masking";
 
-PatternOption masking_option() {
-  return {kMaskingKey, "exclude", "exclude: pairs outside have score -inf; zero: score 0, as the published code does"};
-}
-
 Entry support_entry(const PatternInfo& pattern) {
   Entry entry{pattern, Family::support};
   entry.info.options.push_back(masking_option());
@@ -34,6 +30,10 @@ std::vector<Entry> special_entries() {
 }
 
 }  // namespace
+
+PatternOption masking_option() {
+  return {kMaskingKey, "exclude", "exclude: pairs outside have score -inf; zero: score 0, as the published code does"};
+}
 
 const std::vector<Entry>& catalogue() {
   static const std::vector<Entry> entries = [] {

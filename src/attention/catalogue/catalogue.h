@@ -30,7 +30,8 @@ void check_spec(const AttentionSpec& spec);
 /// An integer option of topk, linformer or efficient; `tokens` is what N means in its value.
 int64_t integer_option(const AttentionSpec& spec, const std::string& key, int64_t least, int64_t tokens);
 
-/// The option `masking` that every support set has here.
+/// The option that every support set has here.
+PatternOption masking_option();
 Masking masking_of(const AttentionSpec& spec);
 
 /// The channels of q and k per head that the mechanism wants from a block whose heads have geometry.head_dim.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// `fib bench model`: one backbone with one attention and another, timed in turn in one run.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+#include "fibottention/pattern.h"
+
+namespace fib::bench {
+
+enum class ModelPass { forward, training };
+/// As it is reported: "forward" or "training step".
+const char* to_string(ModelPass pass);
+
+struct ModelBenchOptions {
+  std::string model = "vit_base_patch16_224";
+  std::vector<int64_t> resolutions;       ///< the model's own when empty
+  std::vector<AttentionSpec> attentions;  ///< compared with full, which always runs
+  std::vector<ModelPass> passes = {ModelPass::forward};
+  int64_t batch = 4;
+  TimingOptions timing{.seconds = 10.0};  ///< of one resolution and pass
+};
+
+struct ModelBenchRow {
+  std::string model, attention;
+  int64_t resolution = 0, tokens = 0, batch = 0;
+  ModelPass pass = ModelPass::forward;
+  std::optional<double> ms, ms_median, images_per_second, speedup_over_full;
+  std::optional<double> peak_memory_mb;  ///< parameters, activations and, in training, gradients and optimiser
+  std::string reason;                    ///< why there is no time
+};
+
+/// What is being done, and how much of it, from 0 to 1.
+using ModelBenchProgress = std::function<void(const std::string&, double)>;
+
+/// Throws std::invalid_argument before anything runs if a model, resolution or attention does not fit.
+std::vector<ModelBenchRow> bench_model(const ModelBenchOptions& options, const ModelBenchProgress& progress = {});
+
+}  // namespace fib::bench

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/model_contestant.h"
+
+#include <malloc.h>
+
+#include <stdexcept>
+
+#include "attention/catalogue/catalogue.h"
+#include "bench/memory.h"
+
+namespace fib::bench {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+/// Scores that autograd keeps: all pairs of every layer, and those of one layer a few times more on the way back.
+int64_t kept_score_bytes(const models::Dimensions& d, int64_t batch) {
+  const auto family = attention::find_entry(d.options.attention.name).family;
+  if (family != attention::Family::dense && family != attention::Family::topk) return 0;
+  return (d.row.depth + 3) * batch * d.row.heads * d.tokens() * d.tokens() * kFloat;
+}
+
+}  // namespace
+
+int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
+  const int64_t parameters = models::cost(d).parameters * kFloat;
+  const int64_t token_channels = batch * d.tokens() * d.row.dim * kFloat;
+  // Forward keeps one block's tensors: x, its norm, qkv, the four times wider hidden layer.
+  if (pass == ModelPass::forward) return parameters + 12 * token_channels;
+  // Training keeps them for every block; gradients and AdamW's two moments are as large as the parameters.
+  return 4 * parameters + 20 * d.row.depth * token_channels + kept_score_bytes(d, batch);
+}
+
+ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {
+  malloc_trim(0);  // memory that others have given back shall not hide what this one takes
+  const PeakMemory memory;
+  torch::manual_seed(0);
+  images_ = at::randn({batch, d.options.channels, d.height, d.width});
+  labels_ = at::randint(d.row.classes, {batch}, at::kLong);
+  models::Options options = d.options;
+  options.resolution = d.height;
+  options.width = d.width;
+  model_ = models::make(d.row.name, options);
+  model_->train(pass == ModelPass::training);
+  if (pass == ModelPass::training) {
+    optimiser_ = std::make_unique<torch::optim::AdamW>(model_->parameters(), torch::optim::AdamWOptions(1e-4));
+  }
+  run();
+  if (const auto grown = memory.growth()) peak_memory_mb_ = static_cast<double>(*grown) / 1e6;
+  if (!at::isfinite(last_).all().item<bool>()) {
+    throw std::runtime_error(d.row.name + " with " + d.options.attention.to_string() +
+                             " gives values that are not finite");
+  }
+}
+
+void ModelContestant::run() { last_ = pass_ == ModelPass::forward ? forward_once() : training_step(); }
+
+at::Tensor ModelContestant::forward_once() {
+  const at::NoGradGuard no_grad;
+  return model_->forward(images_);
+}
+
+at::Tensor ModelContestant::training_step() {
+  optimiser_->zero_grad();
+  const at::Tensor loss = at::cross_entropy_loss(model_->forward(images_), labels_);
+  loss.backward();
+  optimiser_->step();
+  return loss.detach();
+}
+
+}  // namespace fib::bench

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/flops_report.h"
+#include "cli/options.h"
+#include "report/gnuplot.h"
+
+namespace fib::cli {
+namespace {
+
+struct FlopsArguments {
+  std::vector<std::string> models{"vit_base_patch16_224"};
+  std::vector<int64_t> resolutions;
+  AttentionListArguments attention{.attentions = {"full", "fibottention"}};
+  std::string plot;
+  bool json = false;
+};
+
+void declare(CLI::App& command, FlopsArguments& a) {
+  command.add_option("--model", a.models, "a name of fib models; repeat it to compare")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->capture_default_str();
+  add_integers(command, "--resolution", a.resolutions, kResolutions, "sides of square pictures; the model's own");
+  add_attention_list_options(command, a.attention);
+  command.add_flag("--json", a.json, "for machines");
+  command.add_option("--plot", a.plot, "draw the cost against the resolution, as .svg or .png")->type_name("F");
+  command.footer(
+      "Example: fib flops --model vit_base_patch16_224 --model vit_tiny_patch16_224 --resolution 224,384,512,768,1024 "
+      "--plot cost.svg");
+}
+
+void run(const FlopsArguments& a, const Globals& globals) {
+  if (!a.plot.empty()) report::check_plot_name(a.plot);
+  const std::vector<FlopsRow> rows = flops_rows(a.models, a.resolutions, attention_specs(a.attention));
+  if (a.json) {
+    fmt::print("{}\n", flops_json(rows).dump());
+  } else if (!globals.quiet) {
+    fmt::print("{}", flops_text(rows));
+  }
+  if (!a.plot.empty()) report::write_plot(flops_plot(rows), a.plot);
+}
+
+}  // namespace
+
+void add_flops(CLI::App& command, const Globals& globals) {
+  const auto arguments = std::make_shared<FlopsArguments>();
+  declare(command, *arguments);
+  command.callback([arguments, &globals] { run(*arguments, globals); });
+}
+
+}  // namespace fib::cli

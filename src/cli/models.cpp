@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "models/table/cost.h"
+#include "report/words.h"
+
+namespace fib::cli {
+namespace {
+
+struct ModelsArguments {
+  AttentionArguments attention{.attention = "full"};
+  bool json = false;
+};
+
+models::Cost cost_of(const models::Row& row, const AttentionSpec& attention) {
+  models::Options options;
+  options.attention = attention;
+  return models::cost(models::dimensions(row.name, options));
+}
+
+nlohmann::ordered_json models_json(const AttentionSpec& attention) {
+  auto list = nlohmann::ordered_json::array();
+  for (const models::Row& row : models::table()) {
+    const models::Cost cost = cost_of(row, attention);
+    list.push_back({{"name", row.name},
+                    {"parameters", cost.parameters},
+                    {"gmacs", cost.total() / 1e9},
+                    {"resolution", row.resolution},
+                    {"patch", row.patch},
+                    {"dim", row.dim},
+                    {"depth", row.depth},
+                    {"heads", row.heads},
+                    {"classes", row.classes}});
+  }
+  return list;
+}
+
+std::string models_text(const AttentionSpec& attention) {
+  using enum Table::Align;
+  Table table({{"model", left},
+               {"parameters", right},
+               {"GMACs", right},
+               {"resolution", right},
+               {"patch", right},
+               {"dim", right},
+               {"depth", right},
+               {"heads", right},
+               {"classes", right}});
+  for (const models::Row& row : models::table()) {
+    const models::Cost cost = cost_of(row, attention);
+    table.add_row({row.name, report::grouped(cost.parameters), fmt::format("{:.3f}", cost.total() / 1e9),
+                   std::to_string(row.resolution), std::to_string(row.patch), std::to_string(row.dim),
+                   std::to_string(row.depth), std::to_string(row.heads), report::grouped(row.classes)});
+  }
+  return table.to_string() +
+         fmt::format("\nWith {} attention, for one picture. Other resolutions: fib flops.\n", attention.to_string());
+}
+
+}  // namespace
+
+void add_models(CLI::App& command, const Globals& globals) {
+  const auto arguments = std::make_shared<ModelsArguments>();
+  add_attention_options(command, arguments->attention);
+  command.add_flag("--json", arguments->json, "for machines");
+  command.footer("Example: fib models --attention fibottention");
+  command.callback([arguments, &globals] {
+    const AttentionSpec attention = attention_spec(arguments->attention);
+    if (arguments->json) {
+      fmt::print("{}\n", models_json(attention).dump());
+    } else if (!globals.quiet) {
+      fmt::print("{}", models_text(attention));
+    }
+  });
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace fib::cli {
+namespace {
+
+/// Often enough to look alive; a log wants fewer lines.
+constexpr double kBarSeconds = 0.1, kLineSeconds = 10.0;
+constexpr int64_t kCells = 20;
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  const auto whole = static_cast<int64_t>(std::llround(std::max(0.0, seconds)));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string bar_text(double share) {
+  constexpr std::array<const char*, 8> parts = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  const auto eighths = static_cast<int64_t>(std::clamp(share, 0.0, 1.0) * 8 * kCells);
+  std::string text;
+  for (int64_t i = 0; i < eighths / 8; ++i) text += "█";
+  const int64_t part = eighths % 8;
+  text += parts[static_cast<size_t>(part)];
+  return text + std::string(static_cast<size_t>(kCells - eighths / 8 - (part > 0 ? 1 : 0)), ' ');
+}
+
+Progress::Progress(std::string unit, int64_t total, bool quiet)
+    : unit_(std::move(unit)),
+      total_(total),
+      quiet_(quiet),
+      terminal_(isatty(STDERR_FILENO) != 0),
+      begin_(std::chrono::steady_clock::now()) {}
+
+Progress::~Progress() {
+  if (terminal_ && shown_ > 0) fmt::print(stderr, "\r\033[K");
+}
+
+void Progress::show(int64_t done) {
+  if (quiet_) return;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  if (seconds - shown_ < (terminal_ ? kBarSeconds : kLineSeconds)) return;
+  shown_ = seconds;
+  fmt::print(stderr, terminal_ ? "\r\033[K{}" : "{}\n", text(done, seconds));
+  std::fflush(stderr);
+}
+
+std::string Progress::text(int64_t done, double seconds) const {
+  const double rate = static_cast<double>(done) / seconds;
+  const double share = static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, total_));
+  const std::string left = done > 0 ? clock_text(static_cast<double>(total_ - done) / rate) : "?";
+  return fmt::format("{}{} of {} {}, {:.1f}/s, {} left", terminal_ ? bar_text(share) + " " : "", done, total_, unit_,
+                     rate, left);
+}
+
+}  // namespace fib::cli

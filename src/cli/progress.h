@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees of long work: on a terminal a bar with rate and time left, otherwise a line now and then.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace fib::cli {
+
+class Progress {
+ public:
+  /// `unit` is what is counted, in the plural: "images".
+  Progress(std::string unit, int64_t total, bool quiet);
+  /// Leaves no bar behind.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(int64_t done);
+
+ private:
+  std::string text(int64_t done, double seconds) const;
+
+  std::string unit_;
+  int64_t total_;
+  bool quiet_, terminal_;
+  std::chrono::steady_clock::time_point begin_;
+  double shown_ = 0;  ///< seconds after begin_
+};
+
+/// "1:02:03", "2:03", without fractions.
+std::string clock_text(double seconds);
+
+/// Twenty cells filled by eighths: "████▌               ".
+std::string bar_text(double share);
+
+}  // namespace fib::cli

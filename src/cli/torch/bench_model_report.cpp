@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/torch/bench_model_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/table.h"
+#include "report/words.h"
+
+namespace fib::cli {
+namespace {
+
+using bench::ModelBenchRow;
+using bench::ModelPass;
+using nlohmann::ordered_json;
+
+ordered_json or_null(std::optional<double> value) { return value ? ordered_json(*value) : ordered_json(nullptr); }
+
+std::string or_dash(std::optional<double> value, int digits, const char* unit = "") {
+  return value ? fmt::format("{:.{}f}{}", *value, digits, unit) : "–";
+}
+
+/// A curve for each attention, of the rows of one pass that have the value.
+report::Panel panel_of(const ModelBenchReport& r, ModelPass pass, const std::string& title,
+                       std::optional<double> ModelBenchRow::*value) {
+  report::Panel panel{title, title, {}};
+  for (const ModelBenchRow& row : r.rows) {
+    if (row.pass != pass || !(row.*value)) continue;
+    const report::Point point{static_cast<double>(row.resolution), *(row.*value), ""};
+    const auto same = [&](const report::Series& s) { return s.name == row.attention; };
+    const auto found = std::find_if(panel.series.begin(), panel.series.end(), same);
+    if (found != panel.series.end()) {
+      found->points.push_back(point);
+    } else {
+      panel.series.push_back({row.attention, {point}});
+    }
+  }
+  return panel;
+}
+
+}  // namespace
+
+ordered_json model_bench_json(const ModelBenchReport& r) {
+  auto rows = ordered_json::array();
+  for (const ModelBenchRow& row : r.rows) {
+    rows.push_back({{"model", row.model},
+                    {"attention", row.attention},
+                    {"resolution", row.resolution},
+                    {"tokens", row.tokens},
+                    {"batch", row.batch},
+                    {"pass", to_string(row.pass)},
+                    {"ms", or_null(row.ms)},
+                    {"ms_median", or_null(row.ms_median)},
+                    {"images_per_second", or_null(row.images_per_second)},
+                    {"speedup_over_full", or_null(row.speedup_over_full)},
+                    {"peak_memory_mb", or_null(row.peak_memory_mb)},
+                    {"reason", row.reason.empty() ? ordered_json(nullptr) : ordered_json(row.reason)}});
+  }
+  return {{"machine", r.machine}, {"threads", r.threads}, {"rows", rows}};
+}
+
+std::string model_bench_text(const ModelBenchReport& r) {
+  using enum Table::Align;
+  Table table({{"pass", left},
+               {"resolution", right},
+               {"tokens", right},
+               {"attention", left},
+               {"ms", right},
+               {"median", right},
+               {"images/s", right},
+               {"over full", right},
+               {"MB", right}});
+  std::string notes;
+  const ModelBenchRow* above = nullptr;
+  for (const ModelBenchRow& row : r.rows) {
+    const bool same_pass = above != nullptr && above->pass == row.pass;
+    const bool same_size = same_pass && above->resolution == row.resolution;
+    table.add_row({same_pass ? "" : to_string(row.pass), same_size ? "" : std::to_string(row.resolution),
+                   same_size ? "" : report::grouped(row.tokens), row.attention, or_dash(row.ms, 1),
+                   or_dash(row.ms_median, 1), or_dash(row.images_per_second, 2),
+                   or_dash(row.speedup_over_full, 2, " x"), or_dash(row.peak_memory_mb, 0)});
+    if (!row.reason.empty()) {
+      notes += fmt::format("{} at {}, {}: {}\n", row.attention, row.resolution, to_string(row.pass), row.reason);
+    }
+    above = &row;
+  }
+  const ModelBenchRow& first = r.rows.front();
+  return fmt::format("{}, batch {}; {}; {} threads\n\n{}{}{}", first.model, first.batch, r.machine, r.threads,
+                     table.to_string(), notes.empty() ? "" : "\n", notes);
+}
+
+report::LinePlot model_bench_plot(const ModelBenchReport& r) {
+  const ModelBenchRow& first = r.rows.front();
+  report::LinePlot plot{fmt::format("{}, batch {}, {} threads", first.model, first.batch, r.threads), "resolution", {}};
+  for (ModelPass pass : {ModelPass::forward, ModelPass::training}) {
+    const auto add = [&](const char* what, std::optional<double> ModelBenchRow::*value) {
+      report::Panel panel = panel_of(r, pass, fmt::format("{}: {}", to_string(pass), what), value);
+      if (!panel.series.empty()) plot.panels.push_back(std::move(panel));
+    };
+    add("ms", &ModelBenchRow::ms);
+    add("peak memory, MB", &ModelBenchRow::peak_memory_mb);
+  }
+  return plot;
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// fib-torch: the commands that need torch. People call `fib`, which becomes this program.
+#include <omp.h>
+#include <torch/torch.h>
+
+#include "cli/torch/commands.h"
+#include "cli/torch_commands.h"
+
+namespace {
+
+using namespace fib::cli;
+
+/// Debian's LibTorch starts with one intra-op thread, whatever the machine has.
+void set_threads(const Globals& globals) {
+  const int threads = static_cast<int>(globals.threads);
+  omp_set_num_threads(threads);
+  at::set_num_threads(threads);
+}
+
+/// Without the C++ stack that torch appends.
+std::string explain(const std::exception& error) {
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  return from_torch ? from_torch->what_without_backtrace() : error.what();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<Command> commands = {
+      in_this_program(titles::infer, add_infer), in_this_program(titles::classify, add_classify),
+      in_this_program(titles::eval, add_eval), in_this_program(titles::bench, add_bench)};
+  return run_app(argc, argv, commands, {set_threads, explain});
+}

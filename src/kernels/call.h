@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of attention as its tiles see it: no SIMD types, so it is shared by every target.
+//
+// Letters: B samples, H heads, T tokens (cls of them class tokens, first), d and e channels. "Self" is the side whose
+// rows a tile owns and writes, "other" the side it reads: query and key in forward and for dq, key and query for dk,
+// dv.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "fibottention/attention.h"
+#include "kernels/dropout.h"
+
+namespace fib::kernels {
+
+/// Patch tokens per tile, the unit of parallel work: 12 heads of 784 tokens are 84 tasks, and a tile's own rows (32 KB
+/// at d = 64) leave the caches to the rows it reads.
+inline constexpr int64_t kTileTokens = 128;
+
+/// The rows of one array in one (sample, head).
+template <class T>
+struct Rows {
+  T* data = nullptr;
+  int64_t stride = 0;
+  T* row(int64_t t) const { return data + t * stride; }
+};
+
+/// How the T keys of a class token (or, in backward, its T queries) are cut: every chunk leaves a partial result, and
+/// the thread that finishes the last one adds them up in order.
+struct ClassChunks {
+  int64_t tiles = 1;            ///< of patch tokens per head
+  int64_t tiles_per_chunk = 1;  ///< more than one only where many class tokens would make the partials large
+  int64_t chunks = 1;
+};
+
+template <class T>
+struct Call {
+  uint64_t id = 0;  ///< never the same twice: a thread's copies of rows belong to one call
+  const SupportSet* support = nullptr;
+  AttentionShape shape;
+  AttentionInputs<T> inputs;
+  AttentionOptions<T> options;
+  T scale = 1;
+  TokenView<T> out;              ///< forward writes it
+  T* lse = nullptr;              ///< forward writes it where given, [B,H,Tq]
+  TokenView<const T> saved_out;  ///< backward reads these three
+  TokenView<const T> grad_out;
+  const T* saved_lse = nullptr;  ///< [B,H,Tq]
+  AttentionGradients<T> gradients;
+  T* delta = nullptr;                  ///< [B,H,Tq] out·grad_out, written for dq and read for dk, dv
+  T* rest = nullptr;                   ///< [B,H,Tq] probability of an excluded pair; masking zero only
+  const double* column_sum = nullptr;  ///< [B,H,e] of v, or of rest·grad_out in backward; masking zero only
+  T* partials = nullptr;               ///< [B,H,cls,chunks,partial_size]
+  int64_t partial_size = 0;
+  ClassChunks query_chunks, key_chunks;
+
+  int64_t head_index(int64_t b, int64_t h) const { return b * shape.heads + h; }
+  int64_t key_end(int64_t b) const { return options.lengths != nullptr ? options.lengths[b] : shape.key_tokens; }
+  int64_t query_end(int64_t b) const {
+    return shape.query_tokens == shape.key_tokens ? key_end(b) : shape.query_tokens;
+  }
+};
+
+/// Where one tile stands.
+struct TileIndex {
+  int64_t b, h, tile;
+};
+
+/// Patch tokens [begin, end) of a tile; the chunk of tokens whose pairs with the class tokens it owns, if any.
+struct TileRange {
+  int64_t begin, end;
+  int64_t chunk, chunk_begin, chunk_end;  ///< chunk is -1 where another tile owns it
+};
+
+inline TileRange tile_range(const ClassChunks& c, int64_t cls, int64_t tokens, int64_t tile) {
+  TileRange r{cls + tile * kTileTokens, 0, -1, 0, 0};
+  r.end = std::min(tokens, r.begin + kTileTokens);
+  if (cls > 0 && tile % c.tiles_per_chunk == 0) {
+    r.chunk = tile / c.tiles_per_chunk;
+    r.chunk_begin = tile == 0 ? 0 : r.begin;
+    r.chunk_end = std::min(tokens, r.begin + c.tiles_per_chunk * kTileTokens);
+  }
+  return r;
+}
+
+template <class T>
+T* partial(const Call<T>& call, const ClassChunks& chunks, TileIndex t, int64_t class_token, int64_t chunk) {
+  const int64_t row = call.head_index(t.b, t.h) * call.support->cls() + class_token;
+  return call.partials + (row * chunks.chunks + chunk) * call.partial_size;
+}
+
+}  // namespace fib::kernels

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Class tokens meet all tokens: their results are gathered chunk by chunk and joined in order, whoever comes last.
+#pragma once
+
+#include "kernels/call.h"
+
+namespace fib::kernels {
+
+/// How a head of `tokens` tokens, cls of them class tokens, is cut.
+ClassChunks class_chunks(int64_t tokens, int64_t cls);
+
+/// Each joins the chunks of all class tokens of one (sample, head).
+template <class T>
+void join_forward(const Call<T>& call, TileIndex at);
+template <class T>
+void join_query_gradients(const Call<T>& call, TileIndex at);
+template <class T>
+void join_key_gradients(const Call<T>& call, TileIndex at);
+
+}  // namespace fib::kernels

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/panel.h"
+
+#include <algorithm>
+
+namespace fib::kernels {
+namespace {
+
+void add_offset(const Neighbourhood& n, int64_t offset, bool full_block, int64_t lanes, Panel& panel) {
+  const int64_t first = panel.self + offset, last = first + panel.rows - 1;
+  if (last < n.cls || first >= n.other_end) return;
+  if (full_block && first >= n.cls && first + lanes <= n.other_end) {
+    panel.strips.push_back({first, 1});
+  } else {
+    panel.edge_offsets.push_back(offset);
+  }
+}
+
+void add_loose_row(const Neighbourhood& n, int64_t row, bool with_class_tokens, Panel& panel) {
+  const int64_t self = panel.self + row;
+  for (int64_t c = 0; with_class_tokens && c < n.class_end; ++c) panel.add_loose(row, c);
+  for (int64_t offset : panel.edge_offsets) {
+    const int64_t other = self + offset;
+    if (other >= n.cls && other < n.other_end) panel.add_loose(row, other);
+  }
+  for (int32_t other : n.pairs_of(self)) {
+    if (other < n.other_end) panel.add_loose(row, other);
+  }
+}
+
+}  // namespace
+
+void Panel::clear(int64_t first_row, int64_t step, int64_t row_count) {
+  self = first_row, self_step = step, rows = row_count;
+  strips.clear(), lane.clear(), token.clear(), edge_offsets.clear();
+  loose_begin.assign(1, 0);
+}
+
+void Panel::add_loose(int64_t row, int64_t other) {
+  lane.push_back(static_cast<int32_t>(row));
+  token.push_back(static_cast<int32_t>(other));
+}
+
+Neighbourhood keys_of_queries(const SupportSet& support, int64_t h, int64_t key_end) {
+  return {&support.head(h), support.cls(), std::min(support.cls(), key_end), key_end, true, !support.causal(), true};
+}
+
+Neighbourhood queries_of_keys(const SupportSet& support, int64_t h, int64_t query_end) {
+  const int64_t class_end = support.causal() ? 0 : std::min(support.cls(), query_end);
+  return {&support.head(h), support.cls(), class_end, query_end, !support.causal(), true, false};
+}
+
+void collect_block(const Neighbourhood& n, int64_t self, int64_t rows, int64_t lanes, Panel& panel) {
+  panel.clear(self, 1, rows);
+  const bool full = rows == lanes;
+  for (int64_t c = 0; full && c < n.class_end; ++c) panel.strips.push_back({c, 0});
+  if (n.head->diagonal) add_offset(n, 0, full, lanes, panel);
+  for (int64_t o : n.head->offsets) {
+    if (n.below) add_offset(n, -o, full, lanes, panel);
+    if (n.above) add_offset(n, o, full, lanes, panel);
+  }
+  if (full && panel.edge_offsets.empty() && n.head->pairs.empty()) {
+    panel.loose_begin.resize(static_cast<size_t>(rows) + 1, 0);
+    return;
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    add_loose_row(n, row, !full, panel);
+    panel.loose_begin.push_back(panel.loose());
+  }
+}
+
+void collect_class_token(int64_t class_token, int64_t begin, int64_t end, int64_t lanes, Panel& panel) {
+  panel.clear(class_token, 0, 1);
+  for (; begin + lanes <= end; begin += lanes) panel.strips.push_back({begin, 1});
+  for (; begin < end; ++begin) panel.add_loose(0, begin);
+  panel.loose_begin.push_back(panel.loose());
+}
+
+}  // namespace fib::kernels

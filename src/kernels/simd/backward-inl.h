@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backward of one tile, seen from its queries (dq) or from its keys (dk, dv): probabilities are computed again from the
+// forward's log-sum-exp, and every gradient is gathered by the one tile that owns it. Included once per target.
+//
+//   p = e^(s - lse), D = out·dout, ds = p (keep · dout·v - D), dq = scale Σ ds k, dk = scale Σ ds q, dv = Σ keep p dout
+#if defined(FIB_KERNELS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FIB_KERNELS_BACKWARD_INL_H_
+#undef FIB_KERNELS_BACKWARD_INL_H_
+#else
+#define FIB_KERNELS_BACKWARD_INL_H_
+#endif
+
+#include <cmath>
+
+#include "kernels/simd/tile_common-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fib::kernels {
+namespace HWY_NAMESPACE {
+
+/// A value per query in the lanes of a strip.
+template <class T>
+HWY_INLINE Vec<T> load_queries(const T* values, int64_t query, int64_t step) {
+  const Tag<T> d;
+  return step == 0 ? hn::Set(d, values[query]) : hn::LoadU(d, values + query);
+}
+
+/// Queries without keys have lse = -inf and probabilities 0.
+template <class T>
+HWY_INLINE Vec<T> load_lse(const T* lse, int64_t query, int64_t step) {
+  const Tag<T> d;
+  const auto infinity = hn::Set(d, std::numeric_limits<T>::infinity());
+  const auto value = load_queries(lse, query, step);
+  return hn::IfThenElse(hn::Eq(value, hn::Neg(infinity)), infinity, value);
+}
+
+template <class T>
+struct BackwardTile {
+  const Call<T>& call;
+  TileIndex at;
+  Workspace<T>& ws;
+  bool self_is_query;
+  Rows<const T> q, k, v, grad_out;
+  PairTerms<T> terms;
+  const T *lse, *delta, *rest;
+  T *scores = nullptr, *loose_scores = nullptr;      ///< scores, then probabilities
+  T *products = nullptr, *loose_products = nullptr;  ///< keep · dout·v, then ds
+
+  BackwardTile(const Call<T>& c, TileIndex tile, Workspace<T>& w, bool self_is_query_)
+      : call(c),
+        at(tile),
+        ws(w),
+        self_is_query(self_is_query_),
+        q(head_rows(c.inputs.q, tile)),
+        k(head_rows(c.inputs.k, tile)),
+        v(head_rows(c.inputs.v, tile)),
+        grad_out(head_rows(c.grad_out, tile)),
+        terms(c, tile, self_is_query_) {
+    const int64_t first = c.head_index(tile.b, tile.h) * c.shape.query_tokens;
+    lse = c.saved_lse + first, delta = c.delta + first;
+    rest = c.rest == nullptr ? nullptr : c.rest + first;
+  }
+
+  int64_t query_of(int64_t t) const {
+    const Panel& p = ws.panel;
+    return self_is_query ? p.self + p.lane[static_cast<size_t>(t)] * p.self_step : p.token[static_cast<size_t>(t)];
+  }
+
+  /// Calls visit(index of the strip's first value, query of lane 0, step of the queries) for every strip.
+  template <class Visit>
+  HWY_INLINE void for_each_strip(const Visit& visit) const {
+    const Panel& p = ws.panel;
+    int64_t i = 0;
+    for (const Strip& s : p.strips) {
+      visit(i, self_is_query ? p.self : s.first, self_is_query ? p.self_step : s.step);
+      i += lanes<T>();
+    }
+  }
+
+  /// p = e^(s - lse) into scores.
+  void probabilities() {
+    const Tag<T> d;
+    const Panel& p = ws.panel;
+    scores = strip_scratch(p, ws.scores), loose_scores = loose_scratch(p, ws.loose_scores);
+    dot_panel(p, self_is_query ? q : k, self_is_query ? k : q, call.shape.dim, call.scale, scores, loose_scores);
+    terms.add_bias(p, scores, loose_scores);
+    for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
+      hn::Store(exponential<T>(hn::Sub(hn::Load(d, scores + i), load_lse(lse, query, step))), d, scores + i);
+    });
+    for (int64_t t = 0; t < p.loose(); ++t) {
+      const T row = lse[query_of(t)];
+      loose_scores[t] -= row == -std::numeric_limits<T>::infinity() ? -row : row;
+    }
+    for (int64_t t = 0; t < p.loose(); t += lanes<T>()) {
+      hn::Store(exponential<T>(hn::Load(d, loose_scores + t)), d, loose_scores + t);
+    }
+  }
+
+  /// ds = p (keep · dout·v - D) into products, from the probabilities.
+  void score_gradients() {
+    const Tag<T> d;
+    const Panel& p = ws.panel;
+    products = strip_scratch(p, ws.products), loose_products = loose_scratch(p, ws.loose_products);
+    dot_panel(p, self_is_query ? grad_out : v, self_is_query ? v : grad_out, call.shape.value_dim, T(1), products,
+              loose_products);
+    terms.drop(p, products, loose_products);
+    for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
+      const auto difference = hn::Sub(hn::Load(d, products + i), load_queries(delta, query, step));
+      hn::Store(hn::Mul(hn::Load(d, scores + i), difference), d, products + i);
+    });
+    for (int64_t t = 0; t < p.loose(); ++t) {
+      loose_products[t] = loose_scores[t] * (loose_products[t] - delta[query_of(t)]);
+    }
+  }
+
+  void multiply(T* values, T* loose, T factor) {
+    const Tag<T> d;
+    for_each_strip([&](int64_t i, int64_t, int64_t)
+                       HWY_ATTR { hn::Store(hn::Mul(hn::Load(d, values + i), hn::Set(d, factor)), d, values + i); });
+    for (int64_t t = 0; t < ws.panel.loose(); ++t) loose[t] *= factor;
+  }
+
+  /// Probabilities as dv sees them: after dropout, and less what an excluded pair weighs, because the sum over all
+  /// queries of that is added to every key.
+  void value_weights() {
+    const Tag<T> d;
+    terms.drop(ws.panel, scores, loose_scores);
+    if (rest == nullptr) return;
+    for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
+      hn::Store(hn::Sub(hn::Load(d, scores + i), load_queries(rest, query, step)), d, scores + i);
+    });
+    for (int64_t t = 0; t < ws.panel.loose(); ++t) loose_scores[t] -= rest[query_of(t)];
+  }
+
+  void compute() {
+    probabilities();
+    score_gradients();
+    terms.add_bias_gradient(ws.panel, products, loose_products);
+    multiply(products, loose_products, call.scale);
+    if (!self_is_query) value_weights();
+  }
+};
+
+/// delta of queries [begin, end) of a tile: the rows' own dot products.
+template <class T>
+void row_dots(Rows<const T> a, Rows<const T> b, int64_t begin, int64_t end, int64_t channels, T* out) {
+  for (int64_t j = begin; j < end; j += lanes<T>()) {
+    const auto row = [&](int i) HWY_ATTR {
+      const int64_t t = HWY_MIN(j + i, end - 1);
+      return products<0, T>(a.row(t), b.row(t), channels);
+    };
+    const auto sums = sum_rows<T>(row);
+    if (j + lanes<T>() <= end) {
+      hn::StoreU(sums, Tag<T>(), out + j);
+    } else {
+      store_first(sums, out + j, end - j);
+    }
+  }
+}
+
+/// What an excluded pair of these queries weighs, e^(0 - lse); 0 for rows that exclude nothing.
+template <class T>
+void store_rest(const Call<T>& call, const Panel& p, const T* lse, T* rest) {
+  for (int64_t i = 0; i < p.rows; ++i) {
+    const int64_t met = static_cast<int64_t>(p.strips.size()) + p.loose_of(i);
+    rest[p.self + i] = met < call.shape.key_tokens ? std::exp(-lse[p.self + i]) : T(0);
+  }
+}
+
+template <class T>
+void backward_query_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
+  const int64_t cls = call.support->cls(), query_end = call.query_end(at.b), key_end = call.key_end(at.b);
+  const TileRange range = tile_range(call.query_chunks, cls, call.shape.query_tokens, at.tile);
+  const Neighbourhood keys = keys_of_queries(*call.support, at.h, key_end);
+  BackwardTile<T> tile(call, at, ws, true);
+  tile.k = other_rows(call, ws.copies[0], tile.k, call.shape.dim, range, keys, call.shape.key_tokens);
+  tile.v = other_rows(call, ws.copies[1], tile.v, call.shape.value_dim, range, keys, call.shape.key_tokens);
+  const int64_t end = HWY_MIN(range.end, query_end), first = call.head_index(at.b, at.h) * call.shape.query_tokens;
+  const Rows<const T> out = head_rows(call.saved_out, at);
+  const Rows<T> dq = head_rows(call.gradients.dq, at);
+  row_dots(tile.grad_out, out, range.begin, end, call.shape.value_dim, call.delta + first);
+  for (int64_t j = range.begin; j < end; j += lanes<T>()) {
+    collect_block(keys, j, HWY_MIN(lanes<T>(), end - j), lanes<T>(), ws.panel);
+    if (call.rest != nullptr) store_rest(call, ws.panel, tile.lse, call.rest + first);
+    tile.compute();
+    sum_panel(ws.panel, tile.products, tile.loose_products, tile.k, call.shape.dim, Rows<T>{dq.row(j), dq.stride});
+  }
+  if (end < range.end) {
+    const int64_t padding = HWY_MAX(end, range.begin);
+    clear_rows(Rows<T>{dq.row(padding), dq.stride}, range.end - padding, call.shape.dim);
+  }
+  // Every chunk computes the class tokens' delta for itself, because none may wait for another.
+  const int64_t classes = range.chunk >= 0 ? HWY_MIN(cls, query_end) : 0;
+  T* class_delta = range.chunk == 0 ? call.delta + first : ws.class_delta.ensure(static_cast<size_t>(classes));
+  row_dots(tile.grad_out, out, 0, classes, call.shape.value_dim, class_delta);
+  tile.delta = class_delta;
+  for (int64_t c = 0; c < classes; ++c) {
+    if (range.chunk == 0 && call.rest != nullptr) call.rest[first + c] = 0;
+    const int64_t chunk_end = HWY_MIN(range.chunk_end, call.support->causal() ? c + 1 : key_end);
+    collect_class_token(c, range.chunk_begin, chunk_end, lanes<T>(), ws.panel);
+    tile.compute();
+    sum_class_rows(ws, tile.k, call.shape.dim, tile.products, tile.loose_products,
+                   partial(call, call.query_chunks, at, c, range.chunk));
+  }
+}
+
+/// dv of a tile's keys gets what every key receives from the queries that exclude it (masking zero).
+template <class T>
+void add_column_sum(const Call<T>& call, TileIndex at, Rows<T> dv, int64_t begin, int64_t end) {
+  const double* sum = call.column_sum + call.head_index(at.b, at.h) * call.shape.value_dim;
+  for (int64_t t = begin; t < end; ++t) {
+    for (int64_t c = 0; c < call.shape.value_dim; ++c) dv.row(t)[c] += static_cast<T>(sum[c]);
+  }
+}
+
+template <class T>
+void backward_key_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
+  const int64_t cls = call.support->cls(), query_end = call.query_end(at.b), key_end = call.key_end(at.b);
+  const int64_t dim = call.shape.dim, value_dim = call.shape.value_dim;
+  const TileRange range = tile_range(call.key_chunks, cls, call.shape.key_tokens, at.tile);
+  const Neighbourhood queries = queries_of_keys(*call.support, at.h, query_end);
+  BackwardTile<T> tile(call, at, ws, false);
+  tile.q = other_rows(call, ws.copies[0], tile.q, dim, range, queries, call.shape.query_tokens);
+  tile.grad_out = other_rows(call, ws.copies[1], tile.grad_out, value_dim, range, queries, call.shape.query_tokens);
+  const int64_t end = HWY_MIN(range.end, key_end);
+  const Rows<T> dk = head_rows(call.gradients.dk, at), dv = head_rows(call.gradients.dv, at);
+  for (int64_t t = range.begin; t < end; t += lanes<T>()) {
+    collect_block(queries, t, HWY_MIN(lanes<T>(), end - t), lanes<T>(), ws.panel);
+    tile.compute();
+    sum_panel(ws.panel, tile.products, tile.loose_products, tile.q, dim, Rows<T>{dk.row(t), dk.stride});
+    sum_panel(ws.panel, tile.scores, tile.loose_scores, tile.grad_out, value_dim, Rows<T>{dv.row(t), dv.stride});
+  }
+  if (call.rest != nullptr) add_column_sum(call, at, dv, range.begin, end);
+  if (end < range.end) {
+    const int64_t padding = HWY_MAX(end, range.begin);
+    clear_rows(Rows<T>{dk.row(padding), dk.stride}, range.end - padding, dim);
+    clear_rows(Rows<T>{dv.row(padding), dv.stride}, range.end - padding, value_dim);
+  }
+  for (int64_t c = 0; range.chunk >= 0 && c < HWY_MIN(cls, key_end); ++c) {
+    const int64_t chunk_begin = HWY_MAX(range.chunk_begin, call.support->causal() ? c : 0);
+    collect_class_token(c, chunk_begin, HWY_MIN(range.chunk_end, query_end), lanes<T>(), ws.panel);
+    tile.compute();
+    T* into = partial(call, call.key_chunks, at, c, range.chunk);
+    sum_class_rows(ws, tile.q, dim, tile.products, tile.loose_products, into);
+    sum_class_rows(ws, tile.grad_out, value_dim, tile.scores, tile.loose_scores, into + dim);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fib::kernels
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tiles of one SIMD target: the same source compiled once for each.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/call.h"
+#include "kernels/workspace.h"
+
+namespace fib::kernels {
+
+template <class T>
+using TileFunction = void (*)(const Call<T>&, TileIndex, Workspace<T>&);
+
+template <class T>
+struct TileTable {
+  const char* target;  ///< the name under which these very functions were compiled
+  TileFunction<T> forward, backward_queries, backward_keys;
+};
+
+/// The table of a target, given as Highway's bit.
+template <class T>
+const TileTable<T>& tiles_of_target(int64_t target);
+
+}  // namespace fib::kernels

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simd/targets_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/tiles_f64.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/simd/backward-inl.h"
+#include "kernels/simd/forward-inl.h"
+#include "kernels/tiles.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fib::kernels {
+namespace HWY_NAMESPACE {
+
+const TileTable<double>& tiles_f64() {
+  static const TileTable<double> table{hwy::TargetName(HWY_TARGET), forward_tile<double>, backward_query_tile<double>,
+                                       backward_key_tile<double>};
+  return table;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fib::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/simd/dispatch.h"
+
+namespace fib::kernels {
+
+HWY_EXPORT(tiles_f64);
+
+template <>
+const TileTable<double>& tiles_of_target<double>(int64_t target) {
+  return choose_target(HWY_DISPATCH_TABLE(tiles_f64), target)();
+}
+
+}  // namespace fib::kernels
+#endif

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/pattern_picture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/mask_panel.h"
+#include "report/words.h"
+
+namespace fib::report {
+namespace {
+
+constexpr Color kText{29, 36, 51}, kMuted{91, 101, 119}, kFrame{201, 209, 222};
+constexpr MaskColors kMask{
+    .ground = {246, 248, 251}, .offsets = {31, 78, 156}, .cls = {240, 160, 48}, .random = {200, 30, 90}};
+
+constexpr double kMargin = 28, kGap = 26, kTitle = 22, kBody = 15, kCaption = 14, kLine = 20, kHeader = 104;
+constexpr double kNarrowest = 220;  ///< a column must hold its captions
+constexpr int64_t kMaxPanels = 256;
+
+/// Columns that leave the last row fullest, among those that make the picture a little wider than high.
+int64_t column_count(int64_t panels) {
+  const double ideal = std::sqrt(static_cast<double>(panels) * 4.0 / 3.0);
+  const auto waste = [&](int64_t c) { return (c - panels % c) % c; };
+  const int64_t first = static_cast<int64_t>(std::sqrt(static_cast<double>(panels)));
+  const int64_t last = static_cast<int64_t>(std::ceil(std::sqrt(2.0 * static_cast<double>(panels))));
+  int64_t best = first;
+  for (int64_t c = first; c <= std::min(last, panels); ++c) {
+    const bool closer = std::abs(static_cast<double>(c) - ideal) < std::abs(static_cast<double>(best) - ideal);
+    if (waste(c) < waste(best) || (waste(c) == waste(best) && closer)) best = c;
+  }
+  return best;
+}
+
+/// Many heads get smaller panels; the picture shall still fit a screen or a page.
+double panel_room(int64_t panels) { return panels <= 16 ? 400 : panels <= 36 ? 300 : 220; }
+
+struct Layout {
+  int64_t panels, columns;
+  MaskPanel panel;
+  double column_width, row_height;
+
+  explicit Layout(const SupportSet& s)
+      : panels(std::min(s.num_heads(), kMaxPanels)),
+        columns(column_count(panels)),
+        panel(MaskPanel::fitting(s.query_tokens(), panel_room(panels))),
+        column_width(std::max(panel.side, kNarrowest)),
+        row_height(panel.side + 2 * kLine + kGap) {}
+
+  Point origin(int64_t i) const {
+    return {kMargin + static_cast<double>(i % columns) * (column_width + kGap),
+            kHeader + static_cast<double>(i / columns) * row_height};
+  }
+  double width() const { return 2 * kMargin + static_cast<double>(columns) * (column_width + kGap) - kGap; }
+  double height() const { return kHeader + static_cast<double>((panels + columns - 1) / columns) * row_height + 6; }
+};
+
+std::string totals(const SupportSet& s) {
+  std::string text = fmt::format("{} pairs, {:.2f} % pruned", grouped(s.patch_pairs()), 100.0 * s.pruning_ratio());
+  if (s.cls() > 0) text += fmt::format(" ({:.2f} % with class tokens)", 100.0 * s.pruning_ratio_with_cls());
+  if (s.num_heads() > kMaxPanels) text += fmt::format(", first {} heads drawn", kMaxPanels);
+  return text;
+}
+
+struct LegendEntry {
+  Color color;
+  std::string label;
+};
+
+/// Only what some head has.
+std::vector<LegendEntry> legend_entries(const SupportSet& s) {
+  bool offsets = false, diagonal = false;
+  int64_t listed = 0;
+  for (int64_t h = 0; h < s.num_heads(); ++h) {
+    offsets |= !s.head(h).offsets.empty();
+    diagonal |= s.head(h).diagonal;
+    listed = std::max(listed, s.head(h).pairs.size());
+  }
+  std::vector<LegendEntry> entries;
+  if (diagonal) entries.push_back({kMask.offsets, "offset (0: the token itself)"});
+  if (offsets && !diagonal) entries.push_back({kMask.offsets, "offset"});
+  if (s.cls() > 0) entries.push_back({kMask.cls, "class token"});
+  const std::string part = listed > kMaxDots ? fmt::format(" ({} per head drawn)", grouped(kMaxDots)) : "";
+  if (listed > 0) entries.push_back({kMask.random, "random pair" + part});
+  return entries;
+}
+
+double draw_legend(Drawing& drawing, const SupportSet& s) {
+  double x = kMargin;
+  for (const auto& [color, label] : legend_entries(s)) {
+    drawing.items.push_back(Fill{color, {{x, kHeader - 28, 11, 11}}, {}});
+    drawing.items.push_back(Text{{x + 18, kHeader - 18}, label, kCaption, false, kMuted});
+    x += 18 + text_width(label.size(), kCaption) + 16;
+  }
+  return x;
+}
+
+/// The title, totals and legend; returns the width they need.
+double draw_header(Drawing& drawing, const std::string& name, const SupportSet& s) {
+  const std::string title = describe_support(name, s), sums = totals(s);
+  drawing.items.push_back(Text{{kMargin, 38}, title, kTitle, true, kText});
+  drawing.items.push_back(Text{{kMargin, 62}, sums, kBody, false, kMuted});
+  const double legend = draw_legend(drawing, s);
+  return std::max({kMargin + text_width(title.size(), kTitle), kMargin + text_width(sums.size(), kBody), legend}) +
+         kMargin;
+}
+
+void draw_caption(Drawing& drawing, const SupportSet& s, int64_t h, const Layout& layout, Point origin) {
+  const SupportSet::Head& head = s.head(h);
+  const std::string before = head.offsets.empty() && !head.diagonal ? "" : "offsets ";
+  const size_t room = static_cast<size_t>(layout.column_width / text_width(1, kCaption)) - before.size();
+  const double y = origin.y + layout.panel.side + kLine - 2;
+  const std::string name = fmt::format("head {}, w = {}", h + 1, grouped(head.window));
+  drawing.items.push_back(Text{{origin.x, y}, name, kCaption, true, kText});
+  drawing.items.push_back(
+      Text{{origin.x, y + kLine - 2}, before + describe_keys(head, room, "..."), kCaption, false, kMuted});
+}
+
+void draw_head(Drawing& drawing, const SupportSet& s, int64_t h, const Layout& layout) {
+  const Point o = layout.origin(h);
+  const double side = layout.panel.side;
+  drawing.items.push_back(Fill{kFrame, {{o.x - 1, o.y - 1, side + 2, side + 2}}, {}});
+  for (Fill& f : draw_mask(s, h, layout.panel, o, kMask)) drawing.items.push_back(std::move(f));
+  draw_caption(drawing, s, h, layout, o);
+}
+
+}  // namespace
+
+double text_width(size_t characters, double size) { return 0.62 * size * static_cast<double>(characters); }
+
+Drawing draw_pattern(const std::string& name, const SupportSet& s) {
+  const Layout layout(s);
+  Drawing drawing;
+  const double header = draw_header(drawing, name, s);
+  drawing.width = std::ceil(std::max(layout.width(), header));
+  drawing.height = std::ceil(layout.height());
+  for (int64_t h = 0; h < layout.panels; ++h) draw_head(drawing, s, h, layout);
+  return drawing;
+}
+
+}  // namespace fib::report

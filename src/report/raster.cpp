@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <opencv2/core.hpp>
+#include <opencv2/imgproc.hpp>
+#include <stdexcept>
+
+#include "report/drawing.h"
+#include "report/png.h"
+
+namespace fib::report {
+namespace {
+
+/// Drawn at twice the size and averaged down: smooth letters and lines, while whole pixels stay sharp.
+constexpr int kOversampling = 2;
+/// Corners of polygons are given in 1/16 pixel.
+constexpr int kFractionBits = 4;
+constexpr double kMaxPixels = 1e8;
+
+/// RGB order throughout, as the file has it.
+cv::Scalar scalar(Color c) { return {double(c.red), double(c.green), double(c.blue)}; }
+
+cv::Point fixed_point(Point p) {
+  const double unit = kOversampling * (1 << kFractionBits);
+  // OpenCV counts from pixels' centres, drawings from their corners.
+  const double half = 0.5 * (1 << kFractionBits);
+  return {static_cast<int>(std::lround(p.x * unit - half)), static_cast<int>(std::lround(p.y * unit - half))};
+}
+
+cv::Rect whole_rect(const Rect& r) {
+  const int x = cvRound(r.x * kOversampling), y = cvRound(r.y * kOversampling);
+  return {x, y, cvRound((r.x + r.width) * kOversampling) - x, cvRound((r.y + r.height) * kOversampling) - y};
+}
+
+void paint(cv::Mat& image, const Fill& fill) {
+  const cv::Rect all(0, 0, image.cols, image.rows);
+  for (const Rect& r : fill.rects) image(whole_rect(r) & all).setTo(scalar(fill.color));
+  for (const auto& polygon : fill.polygons) {
+    std::vector<cv::Point> corners;
+    for (const Point& p : polygon) corners.push_back(fixed_point(p));
+    cv::fillConvexPoly(image, corners, scalar(fill.color), cv::LINE_AA, kFractionBits);
+  }
+}
+
+void paint(cv::Mat& image, const Text& t) {
+  // Hershey capitals are 21 units high, those of usual fonts 0.72 of their size.
+  const double scale = 0.72 * t.size / 21.0 * kOversampling;
+  const int thickness = static_cast<int>(std::lround(t.size / 14.0 * kOversampling * (t.bold ? 1.5 : 0.9)));
+  const cv::Point at(cvRound(t.at.x * kOversampling), cvRound(t.at.y * kOversampling));
+  cv::putText(image, t.line, at, cv::FONT_HERSHEY_SIMPLEX, scale, scalar(t.color), thickness, cv::LINE_AA);
+}
+
+}  // namespace
+
+std::string to_png(const Drawing& drawing) {
+  const int width = static_cast<int>(std::ceil(drawing.width)), height = static_cast<int>(std::ceil(drawing.height));
+  if (!(drawing.width * drawing.height <= kMaxPixels)) {
+    throw std::invalid_argument("a picture of " + std::to_string(width) + " x " + std::to_string(height) +
+                                " pixels is too large for PNG; SVG has no such limit");
+  }
+  cv::Mat image(height * kOversampling, width * kOversampling, CV_8UC3, cv::Scalar::all(255)), small;
+  for (const auto& item : drawing.items) std::visit([&](const auto& i) { paint(image, i); }, item);
+  cv::resize(image, small, {width, height}, 0, 0, cv::INTER_AREA);
+  return encode_png({small.data, small.total() * 3}, static_cast<uint32_t>(width), static_cast<uint32_t>(height));
+}
+
+}  // namespace fib::report

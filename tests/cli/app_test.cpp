@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "run_fib.h"
+
+namespace {
+
+/// Exit 2, nothing on stdout, one line on stderr that contains all of these.
+void expect_usage_error(const std::string& arguments, const std::vector<std::string>& parts) {
+  const Outcome o = run_fib(arguments);
+  EXPECT_EQ(o.code, 2) << arguments;
+  EXPECT_EQ(o.out, "") << arguments;
+  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+  EXPECT_EQ(o.err.rfind("fib: ", 0), 0u) << o.err;
+  for (const std::string& part : parts) EXPECT_NE(o.err.find(part), std::string::npos) << part << " in " << o.err;
+}
+
+}  // namespace
+
+TEST(Fib, alone_gives_an_overview) {
+  const Outcome o = run_fib("");
+  EXPECT_EQ(o.code, 0);
+  EXPECT_NE(o.out.find("fib pattern"), std::string::npos);
+  EXPECT_NE(o.out.find("fib attentions"), std::string::npos);
+  EXPECT_LT(std::count(o.out.begin(), o.out.end(), '\n'), 25);
+}
+
+TEST(Fib, tells_version_commit_and_build_type) {
+  const Outcome o = run_fib("--version");
+  EXPECT_EQ(o.code, 0);
+  EXPECT_TRUE(std::regex_match(o.out, std::regex(R"(fib \d+\.\d+\.\d+ \(commit ([0-9a-f]{12}|unknown), \w+\)\n)")))
+      << o.out;
+}
+
+TEST(Fib, helps_with_an_example_for_every_command) {
+  for (const char* command : {"", "pattern", "attentions"}) {
+    const Outcome o = run_fib(std::string(command) + " --help");
+    EXPECT_EQ(o.code, 0);
+    EXPECT_NE(o.out.find("Example: fib "), std::string::npos) << command;
+  }
+}
+
+TEST(Fib, takes_global_options_before_and_after_the_command) {
+  EXPECT_EQ(run_fib("--threads 1 --quiet pattern").out, "");
+  EXPECT_EQ(run_fib("pattern --quiet --threads 1").code, 0);
+  EXPECT_EQ(run_fib("pattern --quiet --threads 1").out, "");
+  EXPECT_NE(run_fib("pattern --quiet --json").out, "");
+}
+
+TEST(Fib, suggests_the_nearest_command_or_option) {
+  expect_usage_error("patern", {"'patern'", "did you mean 'pattern'?"});
+  expect_usage_error("pattern --tokns 5", {"'--tokns'", "did you mean '--tokens'?"});
+  expect_usage_error("pattern --tokns=5", {"'--tokns'", "did you mean '--tokens'?"});
+  expect_usage_error("--treads 2", {"did you mean '--threads'?"});
+  expect_usage_error("pattern 196", {"unexpected argument '196'"});
+}
+
+TEST(Fib, refuses_impossible_numbers_of_threads) {
+  for (const char* n : {"0", "-1", "2.5", "many", "99999999999999999999"}) {
+    expect_usage_error(std::string("--threads ") + n + " pattern", {"--threads", std::string("got '") + n + "'"});
+  }
+}
+
+TEST(Fib, starts_at_once) {
+  run_fib("pattern --quiet");
+  double fastest = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    run_fib("pattern --quiet");
+    const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
+    fastest = std::min(fastest, taken.count());
+  }
+  EXPECT_LT(fastest, 100.0);  // 8 ms in an optimised build; sanitizers and a busy machine take longer
+}
+
+TEST(FibPattern, says_what_is_wrong_in_one_line) {
+  expect_usage_error("pattern --tokens 0", {"--tokens", "got '0'"});
+  expect_usage_error("pattern --tokens -196", {"--tokens", "got '-196'"});
+  expect_usage_error("pattern --tokens 2147483648", {"2147483647"});
+  expect_usage_error("pattern --heads 0", {"--heads", "got '0'"});
+  expect_usage_error("pattern --heads x", {"--heads", "got 'x'"});
+  expect_usage_error("pattern --cls -1", {"--cls", "got '-1'"});
+  expect_usage_error("pattern --layer -1", {"--layer", "got '-1'"});
+  expect_usage_error("pattern --wmin 70", {"wmin 70", "wmax 65"});
+  expect_usage_error("pattern --wmin 0", {"wmin", "got '0'"});
+  expect_usage_error("pattern --wmax -5", {"wmax", "got '-5'"});
+  expect_usage_error("pattern --attention fibotention", {"did you mean 'fibottention'?", "longformer"});
+  expect_usage_error("pattern --attention local:ww=3", {"did you mean 'w'?", "diagonal"});
+  expect_usage_error("pattern --attention local:w", {"'w' is not key=value"});
+  expect_usage_error("pattern --attention local --wmin 3", {"unknown option 'wmin'"});
+  expect_usage_error("pattern --attention local --modified", {"--modified", "'local'"});
+  expect_usage_error("pattern --tokens 3 --attention bigbird", {"random pairs", "remain"});
+}
+
+TEST(FibPattern, refuses_a_key_given_twice) {
+  expect_usage_error("pattern --attention fibottention:wmin=5 --wmin 5", {"wmin is given twice"});
+  expect_usage_error("pattern --attention fibottention:wmin=5,wmin=6", {"'wmin' twice"});
+  expect_usage_error("pattern --wmax 60 --wmax 65", {"--wmax"});
+  expect_usage_error("pattern --attention fibottention-modified --modified", {"--modified"});
+}
+
+TEST(FibPattern, fails_with_exit_1_when_a_picture_cannot_be_written) {
+  const Outcome o = run_fib("pattern --quiet --svg /nonexistent/a.svg");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_NE(o.err.find("'/nonexistent/a.svg'"), std::string::npos);
+}
+
+TEST(Fib, fails_when_nobody_can_read_what_it_says) {
+  const Outcome o = run_fib("attentions 2>&1 >/dev/full | cat");
+  EXPECT_NE(o.out.find("fib: cannot write to standard output"), std::string::npos) << o.out;
+}
+
+TEST(FibAttentions, lists_names_options_and_defaults) {
+  const Outcome text = run_fib("attentions"), json = run_fib("attentions --json");
+  EXPECT_EQ(text.code, 0);
+  const auto list = nlohmann::json::parse(json.out);
+  EXPECT_GE(list.size(), 17u);
+  for (const auto& row : list) {
+    EXPECT_NE(text.out.find(row.at("name").get<std::string>()), std::string::npos);
+    for (const auto& option : row.at("options")) EXPECT_FALSE(option.at("default").get<std::string>().empty());
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/image.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "data/exif.h"
+#include "files.h"
+#include "noise.h"
+
+namespace fib {
+namespace {
+
+using test::error_of;
+using test::from_hex;
+using test::golden;
+using test::mentions;
+using test::noise_image;
+using test::read_file;
+using test::TemporaryDirectory;
+using test::write_file;
+
+std::string fixture(const std::string& name) { return std::string(FIB_TEST_DATA) + "/images/" + name; }
+
+Image decode(const std::string& content) { return decode_image(std::as_bytes(std::span(content)), "x.jpg"); }
+
+/// The message, which must be one line and the only thing said.
+std::string refusal(const std::string& content) {
+  testing::internal::CaptureStderr();
+  const std::string message = error_of([&] { decode(content); });
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  return message;
+}
+
+int largest_difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b) {
+  int largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+TEST(Image, decodes_every_kind_of_picture_as_pillow_does) {
+  const auto pictures = golden("image_golden.json");
+  ASSERT_GE(pictures.size(), 19u);
+  for (const auto& [name, expected] : pictures.items()) {
+    SCOPED_TRACE(name);
+    testing::internal::CaptureStderr();
+    const Image image = read_image(fixture(name));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(image.width, expected["width"]);
+    EXPECT_EQ(image.height, expected["height"]);
+    const auto pixels = from_hex(expected["rgb"]);
+    ASSERT_EQ(image.pixels.size(), pixels.size());
+    EXPECT_LE(largest_difference(image.pixels, pixels), 1);
+  }
+}
+
+TEST(Image, is_recognised_by_content_whatever_its_name) {
+  TemporaryDirectory dir;
+  write_file(dir / "a.JPEG", read_file(fixture("rgb.png")));
+  EXPECT_EQ(read_image(dir / "a.JPEG").pixels, read_image(fixture("rgb.png")).pixels);
+}
+
+TEST(Image, refuses_every_truncation_of_a_jpeg_in_one_line) {
+  for (const char* name : {"rgb.jpg", "progressive.jpg", "grey.jpg", "cmyk.jpg"}) {
+    const std::string whole = read_file(fixture(name));
+    for (size_t length = 0; length < whole.size(); ++length)
+      EXPECT_TRUE(mentions(refusal(whole.substr(0, length)), "cannot read image 'x.jpg': ")) << name << " " << length;
+    EXPECT_TRUE(mentions(refusal(whole.substr(0, whole.size() - 2)), "truncated JPEG"));
+    EXPECT_TRUE(mentions(refusal(whole.substr(0, whole.size() - 60)), "truncated JPEG"));
+  }
+}
+
+TEST(Image, refuses_every_truncation_of_other_pictures_in_one_line) {
+  for (const char* name : {"rgb.png", "palette.png", "lossless.webp", "lossy.webp"}) {
+    const std::string whole = read_file(fixture(name));
+    for (size_t length = 0; length < whole.size(); ++length)
+      EXPECT_NE(refusal(whole.substr(0, length)), "") << name << " " << length;
+  }
+  const std::string png = read_file(fixture("rgb.png"));
+  EXPECT_TRUE(mentions(refusal(png.substr(0, png.size() - 13)), "truncated PNG"));
+}
+
+TEST(Image, refuses_a_damaged_png_by_its_checksum) {
+  std::string png = read_file(fixture("rgb.png"));
+  png[60] = static_cast<char>(png[60] ^ 1);
+  EXPECT_TRUE(mentions(refusal(png), "wrong checksum in 'IDAT'"));
+}
+
+TEST(Image, survives_damage_anywhere_without_a_word) {
+  for (const char* name : {"rgb.jpg", "progressive.jpg", "cmyk.jpg", "exif6.jpg", "lossy.webp"}) {
+    const std::string whole = read_file(fixture(name));
+    testing::internal::CaptureStderr();
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x5a);
+      error_of([&] { decode(damaged); });
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << name;
+  }
+}
+
+/// The start of frame says height and width in its bytes 5 to 8.
+std::string jpeg_of_size(unsigned height, unsigned width) {
+  std::string jpeg = read_file(fixture("rgb.jpg"));
+  const size_t frame = jpeg.find("\xff\xc0");
+  const std::array<unsigned, 4> bytes{height >> 8, height & 255, width >> 8, width & 255};
+  for (size_t i = 0; i < 4; ++i) jpeg[frame + 5 + i] = static_cast<char>(bytes[i]);
+  return jpeg;
+}
+
+TEST(Image, refuses_sizes_that_are_too_large_before_decoding) {
+  EXPECT_TRUE(
+      mentions(refusal(jpeg_of_size(20000, 20000)), "20000×20000 pixels are too many, accepted are up to 178956970"));
+  EXPECT_TRUE(mentions(refusal(jpeg_of_size(13, 0)), "cannot read image"));
+  std::string webp = read_file(fixture("lossy.webp"));
+  webp.replace(26, 4, "\xff\x3f\xff\x3f");
+  EXPECT_TRUE(mentions(refusal(webp), "16383×16383 pixels are too many"));
+}
+
+TEST(Image, refuses_a_huge_png_header) {
+  std::string png = read_file(fixture("rgb.png"));
+  png.replace(16, 8, std::string("\0\0\x4e\x20\0\0\x4e\x20", 8));
+  EXPECT_TRUE(mentions(refusal(png), "20000×20000 pixels are too many"));
+}
+
+TEST(Image, refuses_what_is_no_picture) {
+  EXPECT_TRUE(mentions(refusal("this is a text file named .jpg\n"), "'x.jpg': not a JPEG, PNG or WebP picture"));
+  EXPECT_TRUE(mentions(refusal(""), "the file is empty"));
+  EXPECT_TRUE(mentions(refusal("\xff\xd8\xff"), "JPEG"));
+  EXPECT_TRUE(mentions(refusal("BM and more: a bitmap"), "not a JPEG"));
+  TemporaryDirectory dir;
+  EXPECT_TRUE(mentions(error_of([&] { read_image(dir.path()); }), "is a directory"));
+  EXPECT_TRUE(mentions(error_of([&] { read_image(dir / "none.jpg"); }), "No such file"));
+}
+
+TEST(Image, is_turned_as_each_exif_orientation_says) {
+  Image image = make_image(3, 2);  // 0 1 2 / 3 4 5
+  for (size_t i = 0; i < 6; ++i)
+    std::fill_n(image.pixels.begin() + static_cast<ptrdiff_t>(3 * i), 3, static_cast<uint8_t>(i));
+  const std::array<std::vector<int>, 9> expected{{{},
+                                                  {0, 1, 2, 3, 4, 5},
+                                                  {2, 1, 0, 5, 4, 3},
+                                                  {5, 4, 3, 2, 1, 0},
+                                                  {3, 4, 5, 0, 1, 2},
+                                                  {0, 3, 1, 4, 2, 5},
+                                                  {3, 0, 4, 1, 5, 2},
+                                                  {5, 2, 4, 1, 3, 0},
+                                                  {2, 5, 1, 4, 0, 3}}};
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    const Image turned = oriented(image, orientation);
+    EXPECT_EQ(turned.width, orientation < 5 ? 3 : 2);
+    std::vector<int> first_channel;
+    for (size_t i = 0; i < 6; ++i) first_channel.push_back(turned.pixels[3 * i]);
+    EXPECT_EQ(first_channel, expected[static_cast<size_t>(orientation)]) << orientation;
+  }
+}
+
+TEST(Exif, damage_means_upright) {
+  const auto orientation = [](const std::string& tiff) { return exif_orientation(std::as_bytes(std::span(tiff))); };
+  const std::string good("II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0", 22);
+  EXPECT_EQ(orientation(good), 6);
+  for (size_t length = 0; length < good.size(); ++length) EXPECT_EQ(orientation(good.substr(0, length)), 1) << length;
+  std::string nine = good, far = good;
+  nine[18] = 9;
+  far.replace(4, 4, "\xff\xff\xff\xff");
+  EXPECT_EQ(orientation(nine), 1);
+  EXPECT_EQ(orientation(far), 1);
+}
+
+}  // namespace
+}  // namespace fib

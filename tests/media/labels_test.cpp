@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/labels.h"
+
+#include <gtest/gtest.h>
+
+#include "files.h"
+
+namespace fib {
+namespace {
+
+using test::error_of;
+using test::mentions;
+using test::TemporaryDirectory;
+using test::write_file;
+
+using Names = std::vector<std::string>;
+
+std::vector<std::string> labels_of(const std::string& json) {
+  TemporaryDirectory dir;
+  write_file(dir / "labels.json", json);
+  return read_labels(dir / "labels.json");
+}
+
+std::string refusal(const std::string& json) {
+  return error_of([&] { labels_of(json); });
+}
+
+TEST(Labels, reads_imagenet_class_index_by_number) {
+  EXPECT_EQ(labels_of(R"({"1": ["n01443537", "goldfish"], "0": ["n01440764", "tench"]})"),
+            (Names{"tench", "goldfish"}));
+  std::string many = "{";
+  for (int i = 0; i < 12; ++i) many += (i > 0 ? ",\"" : "\"") + std::to_string(i) + "\":\"c" + std::to_string(i) + "\"";
+  EXPECT_EQ(labels_of(many + "}").at(10), "c10");
+}
+
+TEST(Labels, reads_a_plain_array) { EXPECT_EQ(labels_of(R"(["cat", "dog"])"), (Names{"cat", "dog"})); }
+
+TEST(Labels, refuses_what_leaves_a_class_without_a_name) {
+  EXPECT_TRUE(mentions(refusal(R"({"0": "a", "2": "b"})"), "class '1' is missing, accepted are indices 0 to 1"));
+  EXPECT_TRUE(mentions(refusal(R"(["a", 3])"), "class '1' is neither"));
+  EXPECT_TRUE(mentions(refusal(R"({"0": []})"), "class '0' is neither"));
+  EXPECT_TRUE(mentions(refusal("{}"), "no classes"));
+  EXPECT_TRUE(mentions(refusal("3"), "accepted are an array"));
+  EXPECT_TRUE(mentions(refusal("[\"a\""), "not valid JSON"));
+  EXPECT_TRUE(mentions(refusal(""), "not valid JSON"));
+  EXPECT_TRUE(mentions(error_of([] { read_labels("/no/such/file.json"); }), "No such file"));
+}
+
+}  // namespace
+}  // namespace fib

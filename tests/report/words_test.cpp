@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/words.h"
+
+#include <gtest/gtest.h>
+
+namespace fib::report {
+namespace {
+
+SupportSet::Head head_with(std::vector<int64_t> offsets, bool diagonal = false, std::vector<TokenPair> pairs = {}) {
+  return {0, std::move(offsets), diagonal, PairList(10, 10, std::move(pairs))};
+}
+
+}  // namespace
+
+TEST(Words, group_digits_in_threes) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(grouped(1000), "1,000");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(-123456), "-123,456");
+}
+
+TEST(Words, count_bytes_in_powers_of_1024) {
+  EXPECT_EQ(bytes(1), "1 byte");
+  EXPECT_EQ(bytes(1023), "1,023 bytes");
+  EXPECT_EQ(bytes(1536), "1.5 KiB");
+  EXPECT_EQ(bytes(INT64_C(5) << 40), "5.0 TiB");
+}
+
+TEST(Words, describe_a_support_set) {
+  EXPECT_EQ(describe_support("x", SupportSet(1, 0, {{}})), "x, 1 token, 1 head");
+  EXPECT_EQ(describe_support("x", SupportSet(1000, 2, {{}, {}}, true)),
+            "x, 1,000 tokens + 2 class tokens, 2 heads, causal");
+}
+
+TEST(Words, list_the_keys_of_a_head) {
+  EXPECT_EQ(describe_keys(head_with({1, 2, 3, 5}), 20, "…"), "1 2 3 5");
+  EXPECT_EQ(describe_keys(head_with({1}, true), 20, "…"), "0 1");
+  EXPECT_EQ(describe_keys(head_with({}), 20, "…"), "no offsets");
+  EXPECT_EQ(describe_keys(head_with({}, false, {{1, 2}, {3, 4}}), 20, "…"), "2 random");
+  EXPECT_EQ(describe_keys(head_with({1}, true, {{1, 4}}), 20, "…"), "0 1 + 1 random");
+}
+
+TEST(Words, shorten_long_lists_to_the_room_there_is) {
+  std::vector<int64_t> offsets(99);
+  for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<int64_t>(i) + 1;
+  EXPECT_EQ(describe_keys(head_with(offsets), 30, "..."), "1 2 3 4 5 6 ... 99 (99)");
+  EXPECT_EQ(describe_keys(head_with(offsets), 18, "..."), "1 2 3 ... 99 (99)");
+  EXPECT_EQ(describe_keys(head_with(offsets), 5, "..."), "1 ... 99 (99)");
+}
+
+}  // namespace fib::report
