@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
                   {"attentions", "the attention mechanisms and their options", add_attentions},
                   {"models", "the models: parameters, cost and dimensions", add_models},
                   {"flops", "what a model costs, part by part, with one attention and another", add_flops},
+                  in_torch_program(titles::train),
                   in_torch_program(titles::infer),
                   in_torch_program(titles::classify),
                   in_torch_program(titles::eval),

@@ -13,7 +13,7 @@ struct RunFacts {
   std::string model, attention, data;
   int64_t parameters = 0;
   int64_t train_images = 0, validation_images = 0, test_images = 0;
-  int64_t steps_per_epoch = 0;
+  int64_t batch = 0;
   int64_t first_step = 0;  ///< not 0 where a run is resumed
   int64_t steps = 0;       ///< of the whole run
   int world = 1;

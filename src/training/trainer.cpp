@@ -49,7 +49,7 @@ RunFacts Trainer::facts() const {
           .train_images = size(experiment_.train),
           .validation_images = size(experiment_.validation),
           .test_images = size(experiment_.test),
-          .steps_per_epoch = steps_per_epoch_,
+          .batch = recipe().batch,
           .first_step = progress_.step,
           .steps = total_steps(),
           .world = group_.world()};
