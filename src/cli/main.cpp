@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
                   {"attentions", "the attention mechanisms and their options", add_attentions},
                   {"models", "the models: parameters, cost and dimensions", add_models},
                   {"flops", "what a model costs, part by part, with one attention and another", add_flops},
+                  {"datasets", "the datasets, where they are, and how to get what is missing", add_datasets},
                   in_torch_program(titles::train),
                   in_torch_program(titles::infer),
                   in_torch_program(titles::classify),

@@ -37,7 +37,7 @@ TEST(Fib, tells_version_commit_and_build_type) {
 }
 
 TEST(Fib, helps_with_an_example_for_every_command) {
-  for (const char* command : {"", "pattern", "attentions"}) {
+  for (const char* command : {"", "pattern", "attentions", "datasets"}) {
     const Outcome o = run_fib(std::string(command) + " --help");
     EXPECT_EQ(o.code, 0);
     EXPECT_NE(o.out.find("Example: fib "), std::string::npos) << command;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// CIFAR-10's published binary files, made again from a lossless copy in another form.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace fib {
+
+/// The published files out of lossless PNGs (a row per image, a column per pixel) named data_batch_1.png to
+/// data_batch_5.png and test_batch.png, and JSON lists of labels, train_lables.json and test_lables.json. What does not
+/// come out with the published checksum is not written. Returns the names of the files.
+std::vector<std::string> rebuild_cifar10(const std::filesystem::path& pngs, const std::filesystem::path& out);
+
+}  // namespace fib

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The datasets that are known by name: what they are, where they are looked for and how to get them. Opening them is in
+// open_dataset.h, so that whoever only asks does not load the libraries that decode images.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fib {
+
+enum class DatasetLayout { idx, cifar10, cifar100, tiny_imagenet, folder };
+
+/// A file or folder that a dataset consists of. Gzipped files count as the file they contain.
+struct DatasetFile {
+  std::string_view name;
+  std::string_view md5;  ///< of the published file, unpacked; empty where none is published
+  bool may_be_gzipped = false;
+};
+
+struct DatasetRow {
+  std::string_view name, what;
+  std::string_view how_to_get;
+  std::string_view folder;     ///< below the data root; empty: a path must be given
+  std::string_view installed;  ///< where a Debian package puts it; empty where there is none
+  std::span<const DatasetFile> files;
+  std::span<const std::string_view> class_names;
+  int64_t classes;  ///< 0: as many as there are folders
+  int image_size;   ///< 0: sizes vary
+  int channels;
+  std::array<float, 3> mean, std;
+  bool may_mirror;  ///< a mirrored image is of the same class
+  DatasetLayout layout;
+};
+
+std::span<const DatasetRow> dataset_rows();
+/// Throws std::invalid_argument with the list of known names and the nearest.
+const DatasetRow& dataset_row(std::string_view name);
+
+/// Default places are below this: the environment variable FIB_DATA, else ~/.cache/fibottention, else ./data.
+std::filesystem::path data_root();
+
+/// "cifar10" or "cifar10:/path": which dataset, and the folders to look in, best first.
+struct DataSource {
+  const DatasetRow* row = nullptr;
+  std::vector<std::filesystem::path> places;
+};
+/// Throws std::invalid_argument for an unknown name and for a kind that needs a path without one.
+DataSource parse_data_source(std::string_view text);
+/// The files of the dataset that the folder lacks.
+std::vector<std::string> missing_files(const DatasetRow& row, const std::filesystem::path& folder);
+/// The first place that has all files.
+std::optional<std::filesystem::path> find_dataset(const DataSource& source);
+/// The same, or a std::runtime_error that says what is missing, where it was looked for and how to get it.
+std::filesystem::path locate_dataset(const DataSource& source);
+
+/// Compares every file with the published checksum; throws std::runtime_error at the first that differs.
+void verify_dataset(const DatasetRow& row, const std::filesystem::path& folder);
+
+}  // namespace fib

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/pipeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "data/preprocess.h"
+#include "data/random.h"
+#include "data/resize.h"
+#include "data/transforms/color_jitter.h"
+#include "data/transforms/enhance.h"
+#include "data/transforms/random_erasing.h"
+
+namespace fib {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, double value, const std::string& accepted) {
+  std::string number = std::to_string(value);
+  number.erase(std::max(number.find_last_not_of('0'), number.find('.') + 1) + 1);
+  throw std::invalid_argument(what + " " + number + ": accepted is " + accepted);
+}
+
+void check_probability(const std::string& what, double value) {
+  if (!(value >= 0 && value <= 1)) refuse(what, value, "0 to 1");
+}
+
+void check_range(const std::string& what, const std::pair<double, double>& range, double most) {
+  if (!(range.first > 0 && range.first <= range.second && range.second <= most))
+    refuse(what + " from " + std::to_string(range.first) + " to", range.second,
+           "an ascending pair above 0 and at most " + std::to_string(most));
+}
+
+void check_channels(const PipelineConfig& config) {
+  if (config.channels != 1 && config.channels != 3) refuse("channels", config.channels, "1 or 3");
+  const auto channels = static_cast<size_t>(config.channels);
+  if (config.mean.size() != channels || config.std.size() != channels)
+    refuse("means and deviations for " + std::to_string(config.mean.size()) + " channels, images with", config.channels,
+           "one of each per channel");
+  for (float s : config.std)
+    if (!(s > 0)) refuse("standard deviation", s, "above 0");
+}
+
+void check(const PipelineConfig& config) {
+  if (config.input_size < 1 || config.input_size > 1 << 14) refuse("input size", config.input_size, "1 to 16384");
+  check_channels(config);
+  if (!(config.crop_ratio > 0 && config.crop_ratio <= 1)) refuse("crop ratio", config.crop_ratio, "above 0 to 1");
+  check_range("crop scale", config.crop_range.scale, 1);
+  check_range("crop aspect ratio", config.crop_range.ratio, 100);
+  if (config.crop == CropMode::padded && (config.padding < 0 || config.padding > config.input_size))
+    refuse("padding", config.padding, "0 to the input size");
+  check_probability("flip probability", config.flip);
+  check_probability("erasing probability", config.erasing);
+  if (!(config.color_jitter >= 0)) refuse("colour jitter", config.color_jitter, "0 or more");
+}
+
+PipelineConfig config_for(const DatasetInfo& info, int input_size) {
+  PipelineConfig config;
+  config.input_size = input_size;
+  config.channels = info.channels;
+  config.mean = info.mean;
+  config.std = info.std;
+  return config;
+}
+
+/// Grey images have three equal channels on the way, and so has what fills their gaps.
+Fill fill_for(const std::vector<float>& mean) {
+  Fill fill{};
+  for (size_t c = 0; c < fill.size() && !mean.empty(); ++c)
+    fill[c] = static_cast<uint8_t>(std::clamp(std::nearbyint(255 * mean[std::min(c, mean.size() - 1)]), 0.0F, 255.0F));
+  return fill;
+}
+
+Image at_size(Image image, int size) {
+  if (image.height == size && image.width == size) return image;
+  return resize(image, {size, size}, Filter::bicubic);
+}
+
+Image centre_view(const Image& image, int size, double crop_ratio) {
+  Preprocess view;
+  view.resize_shorter = static_cast<int64_t>(std::floor(size / crop_ratio));
+  view.crop = size;
+  const bool whole = view.resize_shorter == size && image.width == size && image.height == size;
+  return whole ? image : resize_and_crop(image, view);
+}
+
+}  // namespace
+
+PipelineConfig evaluation_config(const DatasetInfo& info, int input_size, double crop_ratio) {
+  PipelineConfig config = config_for(info, input_size);
+  config.crop_ratio = crop_ratio;
+  return config;
+}
+
+PipelineConfig deit_config(const DatasetInfo& info, int input_size) {
+  PipelineConfig config = config_for(info, input_size);
+  config.crop = CropMode::random_resized;
+  config.flip = info.may_mirror ? 0.5 : 0;
+  config.rand_augment = "rand-m15-n2-mstd1.0-inc1";
+  config.color_jitter = 0.4;
+  return config;
+}
+
+PipelineConfig small_image_config(const DatasetInfo& info, int input_size) {
+  PipelineConfig config = config_for(info, input_size);
+  config.crop = CropMode::padded;
+  config.padding = (input_size + 4) / 8;
+  config.flip = info.may_mirror ? 0.5 : 0;
+  return config;
+}
+
+Pipeline::Pipeline(PipelineConfig config) : config_(std::move(config)), fill_(fill_for(config_.mean)) {
+  check(config_);
+  if (!config_.rand_augment.empty()) rand_augment_ = RandAugment::parse(config_.rand_augment);
+  for (size_t c = 0; c < config_.mean.size(); ++c) {
+    for (int v = 0; v < 256; ++v) table_.push_back((static_cast<float>(v) / 255.0F - config_.mean[c]) / config_.std[c]);
+  }
+}
+
+size_t Pipeline::values() const {
+  return static_cast<size_t>(config_.channels) * config_.input_size * config_.input_size;
+}
+
+Image Pipeline::framed(Image image, CounterRng& rng) const {
+  const int size = config_.input_size;
+  switch (config_.crop) {
+    case CropMode::resize:
+      return at_size(std::move(image), size);
+    case CropMode::centre:
+      return centre_view(image, size, config_.crop_ratio);
+    case CropMode::random_resized:
+      return at_size(cropped(image, draw_resized_crop({image.width, image.height}, config_.crop_range, rng)), size);
+    case CropMode::padded:
+      return pad_cropped(at_size(std::move(image), size), config_.padding, rng);
+  }
+  throw std::logic_error("a crop mode without a case");
+}
+
+Image Pipeline::transformed(Image image, CounterRng& rng) const {
+  image = framed(std::move(image), rng);
+  if (config_.flip > 0 && happens(rng, config_.flip)) flip_horizontally(image);
+  if (rand_augment_) {
+    rand_augment_->apply(image, fill_, rng);
+  } else if (config_.color_jitter > 0) {
+    apply_jitter(image, draw_jitter(config_.color_jitter, rng));
+  }
+  return image;
+}
+
+void Pipeline::normalize(const Image& image, float* out) const {
+  const size_t pixels = image.pixels.size() / 3;
+  if (config_.channels == 1) {
+    for (size_t p = 0; p < pixels; ++p) out[p] = table_[grey_of(&image.pixels[3 * p])];
+    return;
+  }
+  for (size_t c = 0; c < 3; ++c) {
+    const float* table = &table_[256 * c];
+    for (size_t p = 0; p < pixels; ++p) out[c * pixels + p] = table[image.pixels[3 * p + c]];
+  }
+}
+
+void Pipeline::apply(Image image, CounterRng& rng, float* out) const {
+  normalize(transformed(std::move(image), rng), out);
+  if (config_.erasing == 0 || !happens(rng, config_.erasing)) return;
+  const int size = config_.input_size;
+  const ImageSize square{size, size};
+  if (const auto box = draw_erased_box(square, rng)) fill_with_noise(out, config_.channels, square, *box, rng);
+}
+
+}  // namespace fib

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way of an image to the model's input: decoded bytes in, normalised values out.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/rng.h"
+#include "data/dataset.h"
+#include "data/image.h"
+#include "data/transforms/crop.h"
+#include "data/transforms/rand_augment.h"
+#include "data/transforms/warp.h"
+
+namespace fib {
+
+enum class CropMode {
+  resize,  ///< the whole image at the model's size
+  centre,  ///< shorter side to size / crop_ratio, then the centre: evaluation
+  random_resized,
+  padded,  ///< resized, then moved by up to `padding` pixels: small images
+};
+
+/// In the order of their application. The defaults do nothing at random.
+struct PipelineConfig {
+  int input_size = 224;
+  int channels = 3;  ///< 1: the luma of each pixel, which for grey images is their value
+  std::vector<float> mean = {0.5F, 0.5F, 0.5F}, std = {0.5F, 0.5F, 0.5F};
+  CropMode crop = CropMode::centre;
+  double crop_ratio = 0.9;
+  ResizedCropRange crop_range{};
+  int padding = 4;
+  double flip = 0;             ///< probability
+  std::string rand_augment{};  ///< such as rand-m15-n2-mstd1.0-inc1; empty: none
+  double color_jitter = 0;     ///< as in timm, not used together with RandAugment
+  double erasing = 0;          ///< probability
+};
+
+/// What evaluates: nothing random. crop_ratio 1 shows the model the whole of a square image.
+PipelineConfig evaluation_config(const DatasetInfo& info, int input_size, double crop_ratio);
+/// Training in the DeiT recipe of the paper: random resized crop, flip, RandAugment.
+PipelineConfig deit_config(const DatasetInfo& info, int input_size);
+/// Training on small images with little time: moved by an eighth of the size, and flipped.
+PipelineConfig small_image_config(const DatasetInfo& info, int input_size);
+
+/// Safe to use from many threads at once.
+class Pipeline {
+ public:
+  /// Throws std::invalid_argument naming the value that is out of range and what is accepted.
+  explicit Pipeline(PipelineConfig config);
+
+  int channels() const { return config_.channels; }
+  int input_size() const { return config_.input_size; }
+  /// channels × size × size.
+  size_t values() const;
+  const PipelineConfig& config() const { return config_; }
+
+  /// Writes values() numbers, planes after each other. All randomness comes from rng.
+  void apply(Image image, CounterRng& rng, float* out) const;
+  /// The part of it that still works on bytes.
+  Image transformed(Image image, CounterRng& rng) const;
+
+ private:
+  Image framed(Image image, CounterRng& rng) const;
+  void normalize(const Image& image, float* out) const;
+
+  PipelineConfig config_;
+  std::optional<RandAugment> rand_augment_;
+  Fill fill_;
+  std::vector<float> table_;  ///< channels × 256: what becomes of a byte
+};
+
+}  // namespace fib

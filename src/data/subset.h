@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Part of a dataset, and the parts an experiment is made of: what is trained on and what is held out to choose by.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace fib {
+
+/// The items at `indices` of another dataset, in that order.
+class Subset : public Dataset {
+ public:
+  Subset(DatasetPtr whole, std::vector<size_t> indices);
+
+  Image image(size_t index) const override { return whole_->image(indices_[index]); }
+  std::string item_name(size_t index) const override { return whole_->item_name(indices_[index]); }
+  std::optional<ObjectBox> box(size_t index) const override { return whole_->box(indices_[index]); }
+  const std::vector<size_t>& indices() const { return indices_; }
+
+ private:
+  DatasetPtr whole_;
+  std::vector<size_t> indices_;
+};
+
+/// How a training set is divided. Every class gives its share, so small parts keep the proportions of the whole.
+struct SplitOptions {
+  double validation_fraction = 0;  ///< in [0, 1); at most one of fraction and count is given
+  int64_t validation_count = 0;
+  double train_fraction = 1;    ///< of what is left after the validation part, in (0, 1]
+  int64_t limit_per_class = 0;  ///< 0: no limit
+  uint64_t seed = 0;            ///< its own, so that runs which differ in their seed are judged on the same images
+};
+
+struct TrainingSplit {
+  std::vector<size_t> train, validation;  ///< ascending
+};
+
+/// The validation part depends on the seed and its own size alone; with the same seed a smaller training part is a
+/// subset of a larger one. Throws std::invalid_argument for options out of range and for parts that would be empty.
+TrainingSplit split_training_set(const std::vector<int64_t>& labels, int64_t classes, const SplitOptions& options);
+
+}  // namespace fib
