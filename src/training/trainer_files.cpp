@@ -94,9 +94,7 @@ void Trainer::save_after_loss(const LostRank& error) {
 
 void Trainer::write_summary(const EvaluationFacts& tested) {
   if (directory_ == nullptr) return;
-  AtomicFile file(directory_->files().summary());
-  file.stream() << summary(tested).dump(2) << "\n";
-  file.commit();
+  write_file_atomically(directory_->files().summary(), summary(tested).dump(2) + "\n");
 }
 
 nlohmann::ordered_json Trainer::summary(const EvaluationFacts& tested) {
