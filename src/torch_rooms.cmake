@@ -30,3 +30,8 @@ add_executable(fib-torch ${torch_cli})
 target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_with_torch)
 fib_use_torch(fib-torch)
 fib_bind_blas(fib-torch)
+
+install(TARGETS fib-torch RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/fibottention)
+install(TARGETS fibottention_torch)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fibottention DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages
+        PATTERN __pycache__ EXCLUDE)

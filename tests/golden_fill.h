@@ -3,6 +3,7 @@
 // integer arithmetic, so that every language gives the same bits.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,21 @@ inline std::vector<double> stream(std::string_view name, int64_t count) {
   const uint64_t hash = fnv1a64(name);
   std::vector<double> values(static_cast<size_t>(count));
   for (size_t k = 0; k < values.size(); ++k) values[k] = stream_element(hash, k);
+  return values;
+}
+
+/// The values of a parameter by the rules of its name and shape.
+inline std::vector<double> parameter_values(std::string_view name, const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (int64_t n : shape) count *= n;
+  std::vector<double> values = stream(name, count);
+  const bool weight = name.ends_with(".weight"), bias = name.ends_with(".bias");
+  const double fan_in = static_cast<double>(count) / static_cast<double>(shape[0]);
+  const double scale = weight && shape.size() >= 2 ? std::sqrt(3.0 / fan_in) * (shape.size() == 4 ? 0.5 : 1.0)
+                       : weight || bias            ? 0.1
+                                                   : 0.25;
+  const double shift = weight && shape.size() == 1 ? 1.0 : 0.0;
+  for (double& value : values) value = shift + scale * value;
   return values;
 }
 

@@ -28,21 +28,9 @@ inline at::Tensor tensor(const std::string& name, at::IntArrayRef shape) {
   return t;
 }
 
-inline bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 /// The value of a parameter by the rules of its name and shape.
 inline at::Tensor parameter(const std::string& name, at::IntArrayRef shape) {
-  const at::Tensor r = tensor(name, shape);
-  const bool weight = ends_with(name, ".weight");
-  if (weight && shape.size() >= 2) {
-    const double fan_in = static_cast<double>(r.numel()) / static_cast<double>(shape[0]);
-    return r * (std::sqrt(3.0 / fan_in) * (shape.size() == 4 ? 0.5 : 1.0));
-  }
-  if (weight) return 1.0 + 0.1 * r;
-  if (ends_with(name, ".bias")) return 0.1 * r;
-  return 0.25 * r;
+  return at::tensor(parameter_values(name, shape.vec()), at::kDouble).view(shape);
 }
 
 inline void fill(torch::nn::Module& module) {

@@ -15,9 +15,8 @@ def candidates():
     if named:
         return [Path(named)]
     package = Path(__file__).resolve().parent
-    installed = [Path(prefix, "lib", folder) for prefix in ("/usr/local", "/usr") for folder in ("", "x86_64-linux-gnu")]
-    prefixed = [parent / folder for parent in package.parents for folder in ("lib", "build")]
-    return [folder / NAME for folder in [package, *prefixed, *installed]]
+    around = [parent / folder for parent in package.parents for folder in ("", "build", "lib")]
+    return [folder / NAME for folder in [package, *around, Path("/usr/local/lib")]]
 
 
 def load_library(path=None):

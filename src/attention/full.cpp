@@ -15,8 +15,11 @@ int64_t tile_rows(int64_t queries, int64_t keys) { return std::clamp<int64_t>((I
 /// One head of one sample: q [t,d], k [Tk,d], v [Tk,e], bias [t,Tk] or undefined, out [t,e]; scores [t,Tk] is scratch.
 void attend_tile(const Inputs& in, double scale, at::Tensor scores, at::Tensor out) {
   scores.addmm_(in.q, in.k.t(), 0.0, scale);
-  if (in.bias.defined()) scores.add_(in.bias);
-  at::_softmax_out(scores, scores, -1, false);
+  if (in.bias.defined()) {
+    scores.copy_(softmax_or_zero(scores.add_(in.bias)));
+  } else {
+    at::_softmax_out(scores, scores, -1, false);
+  }
   at::mm_out(out, scores, in.v);
 }
 

@@ -56,14 +56,14 @@ class MemoryBudget {
   int64_t available_, taken_ = 0;
 };
 
-/// Multiplications and additions per pair and channel: scores and values in forward; backward repeats the scores and has
-/// four more products.
+/// Multiplications and additions per pair and channel: scores and values in forward; backward repeats the scores and
+/// has four more products.
 double flops_per_pair(const AttentionShape& s, bool backward) {
   return (backward ? 14.0 : 4.0) * static_cast<double>(s.dim);
 }
 
-/// Tensors that have to pass through memory at least once: q, k, v, out; backward reads these and the output's gradient,
-/// and writes three. memcpy reads and writes four.
+/// Tensors that have to pass through memory at least once: q, k, v, out; backward reads these and the output's
+/// gradient, and writes three. memcpy reads and writes four.
 double tensors_moved(const Contestant& c, bool backward) { return !c.computes() ? 8.0 : backward ? 12.0 : 4.0; }
 
 class SizeBench {
@@ -118,8 +118,8 @@ class SizeBench {
     for (Entry& e : entries_) {
       if (!e.runs()) continue;
       tell("verifying " + e.row.contestant, 0.0);
-      if (!e.backward) e.contestant->prepare(problem);
       const PeakMemory peak;
+      if (!e.backward) e.contestant->prepare(problem);
       e.run();
       note_memory(e, problem, peak.growth());
       if (!e.contestant->computes()) continue;
@@ -129,13 +129,14 @@ class SizeBench {
     }
   }
 
-  /// What the contestant allocated is touched in its first run, so that run's growth is all it needs beside its inputs.
-  static void note_memory(Entry& e, const AttentionProblem& p, std::optional<int64_t> growth) {
+  /// Forward comes first; what backward touches comes on top of it.
+  void note_memory(Entry& e, const AttentionProblem& p, std::optional<int64_t> growth) {
     if (!growth || !e.contestant->computes()) return;
-    const double held = static_cast<double>(p.bytes() + *growth);
-    const double bytes = e.backward ? held + static_cast<double>(e.contestant->bytes(p.shape, false)) : held;
-    e.row.peak_memory_mb = bytes / kMega;
-    if (!e.backward) e.row.memory_over_tensors = bytes / (4.0 * static_cast<double>(p.tensor_bytes()));
+    if (!e.backward) grown_ = e.contestant->copies_inputs() ? 0 : p.bytes();
+    grown_ += *growth;
+    e.row.peak_memory_mb = static_cast<double>(grown_) / kMega;
+    if (e.backward) return;
+    e.row.memory_over_tensors = static_cast<double>(grown_) / (4.0 * static_cast<double>(p.tensor_bytes()));
   }
 
   void time(const AttentionProblem& problem) {
@@ -183,6 +184,7 @@ class SizeBench {
   const BenchProgress& progress_;
   std::vector<std::unique_ptr<Contestant>> contestants_;
   std::vector<Entry> entries_;
+  int64_t grown_ = 0;  // bytes of the contestant that is being verified
 };
 
 }  // namespace

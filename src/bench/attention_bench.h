@@ -28,7 +28,7 @@ struct AttentionBenchRow {
   std::optional<double> pairs_per_second, gflops, gb_per_second;
   std::optional<double> speedup_over_dense, over_memcpy;
   std::optional<double> max_error;
-  std::optional<double> peak_memory_mb;       ///< inputs, outputs, what it holds beside them, and what one run took on top
+  std::optional<double> peak_memory_mb;  ///< inputs, outputs, what it holds beside them, and what one run took on top
   std::optional<double> memory_over_tensors;  ///< the same over q, k, v and out alone
   std::string reason;                         ///< why there is no time
 };
@@ -36,7 +36,8 @@ struct AttentionBenchRow {
 /// What is being done, and how much of it, from 0 to 1.
 using BenchProgress = std::function<void(const std::string&, double)>;
 
-std::vector<AttentionBenchRow> bench_attention(const AttentionBenchOptions& options, const BenchProgress& progress = {});
+std::vector<AttentionBenchRow> bench_attention(const AttentionBenchOptions& options,
+                                               const BenchProgress& progress = {});
 
 /// Microseconds that the torch operator adds to the bare kernel for one sample of 196 tokens, 12 heads of 64 channels.
 double operator_overhead_us();

@@ -18,6 +18,8 @@ class Contestant {
   virtual Semantics semantics() const { return Semantics::support; }
   /// Whether there is anything to check and to differentiate; memcpy has neither.
   virtual bool computes() const { return true; }
+  /// Whether prepare() makes its own copy of the inputs.
+  virtual bool copies_inputs() const { return false; }
   /// Pairs of a query and a key that it computes in all heads of one sample.
   virtual int64_t pairs(const AttentionProblem& problem) const { return problem.support.pairs(); }
 

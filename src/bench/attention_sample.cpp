@@ -82,9 +82,7 @@ class Head {
     return semantics_ != Semantics::support || p_.support.contains(at_.h, pair(query, key));
   }
 
-  static TokenPair pair(int64_t query, int64_t key) {
-    return {static_cast<int32_t>(query), static_cast<int32_t>(key)};
-  }
+  static TokenPair pair(int64_t query, int64_t key) { return {static_cast<int32_t>(query), static_cast<int32_t>(key)}; }
 
   void list_keys(int64_t query, Row& r) const {
     if (semantics_ == Semantics::support) {
@@ -128,6 +126,9 @@ class Head {
   double scale_;
 };
 
+/// NaN is the worst.
+double worse(double a, double b) { return std::isnan(b) || b > a ? b : a; }
+
 /// Collects differences, then relates them to the size of what was compared.
 class Comparison {
  public:
@@ -135,8 +136,7 @@ class Comparison {
     const at::Tensor row = got[at.b][at.h][token].contiguous();
     const float* values = row.data_ptr<float>();
     for (size_t c = 0; c < expected.size(); ++c) {
-      const double difference = std::abs(static_cast<double>(values[c]) - expected[c]);
-      difference_ = std::isnan(difference) ? difference : std::max(difference_, difference);
+      difference_ = worse(difference_, std::abs(static_cast<double>(values[c]) - expected[c]));
       size_ = std::max(size_, std::abs(expected[c]));
     }
   }
@@ -200,14 +200,14 @@ double gradient_error(const AttentionProblem& p, const AttentionResults& r, Sema
       dv.compare(r.dv, heads[i], tokens[t], expected.dv[t]);
     }
   }
-  return std::max({dq.relative(), dk.relative(), dv.relative()});
+  return worse(dq.relative(), worse(dk.relative(), dv.relative()));
 }
 
 }  // namespace
 
 double max_error(const AttentionProblem& problem, const AttentionResults& results, Semantics semantics) {
   const double out = output_error(problem, results, semantics);
-  return results.dq.defined() ? std::max(out, gradient_error(problem, results, semantics)) : out;
+  return results.dq.defined() ? worse(out, gradient_error(problem, results, semantics)) : out;
 }
 
 }  // namespace fib::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense attention on LibTorch, as fast as its operations allow: the scale is part of the product, softmax works in place,
-// nothing is allocated, and backward is written out instead of recorded.
+// Dense attention on LibTorch, as fast as its operations allow: the scale is part of the product, softmax works in
+// place, nothing is allocated, and backward is written out instead of recorded.
 #include <cmath>
 
 #include "bench/attention_contestants.h"
@@ -74,8 +74,8 @@ class Dense : public Contestant {
   virtual void mask_scores() {}
   virtual void mask_score_gradients() {}
 
-  std::vector<int64_t> sizes_;                           // [B,H,T,d]
-  at::Tensor p_, dp_;                                    // [B·H,T,T]: scores, then probabilities; their gradient
+  std::vector<int64_t> sizes_;  // [B,H,T,d]
+  at::Tensor p_, dp_;           // [B·H,T,T]: scores, then probabilities; their gradient
 
  private:
   double scale_ = 1.0;

@@ -41,7 +41,9 @@ class HeadMajor : public Contestant {
   AttentionResults results() const override { return {b_.out, b_.dq, b_.dk, b_.dv}; }
 
  private:
-  TokenView<const float> read(const at::Tensor& x) const { return head_major<const float>(x.data_ptr<float>(), p_->shape); }
+  TokenView<const float> read(const at::Tensor& x) const {
+    return head_major<const float>(x.data_ptr<float>(), p_->shape);
+  }
   TokenView<float> write(const at::Tensor& x) const { return head_major<float>(x.data_ptr<float>(), p_->shape); }
   AttentionInputs<float> inputs() const { return {read(p_->q), read(p_->k), read(p_->v)}; }
 
@@ -53,6 +55,7 @@ class HeadMajor : public Contestant {
 class Packed : public Contestant {
  public:
   std::string name() const override { return "fibottention-packed"; }
+  bool copies_inputs() const override { return true; }
 
   int64_t bytes(const AttentionShape& s, bool backward) const override {
     return (backward ? 8 : 4) * AttentionProblem::tensor_bytes(s) + s.batch * s.heads * s.query_tokens * 4;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/memory.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -31,7 +33,8 @@ int64_t read_number(const char* file) {
 int64_t control_group_room() {
   const int64_t limit = read_number("/sys/fs/cgroup/memory.max");
   const int64_t used = read_number("/sys/fs/cgroup/memory.current");
-  return limit == kUnknown || used == kUnknown ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(0, limit - used);
+  return limit == kUnknown || used == kUnknown ? std::numeric_limits<int64_t>::max()
+                                               : std::max<int64_t>(0, limit - used);
 }
 
 /// Writing 5 sets the peak of resident memory back to what it is now.
@@ -43,13 +46,16 @@ bool reset_peak() {
 
 }  // namespace
 
-int64_t available_memory() {
-  return std::min(read_kilobytes("/proc/meminfo", "MemAvailable:"), control_group_room());
-}
+int64_t available_memory() { return std::min(read_kilobytes("/proc/meminfo", "MemAvailable:"), control_group_room()); }
 
 int64_t resident_memory() { return read_kilobytes("/proc/self/status", "VmRSS:"); }
 
-PeakMemory::PeakMemory() : reset_(reset_peak()), before_(resident_memory()) {}
+// What was freed earlier may lie in the heap and would be used again unseen: it is given back first.
+PeakMemory::PeakMemory() {
+  malloc_trim(0);
+  reset_ = reset_peak();
+  before_ = resident_memory();
+}
 
 std::optional<int64_t> PeakMemory::growth() const {
   const int64_t peak = read_kilobytes("/proc/self/status", "VmHWM:");

@@ -29,7 +29,7 @@ CLI::Validator integer_within(IntegerRange range) {
     if (whole && value >= range.least && value <= range.most) return std::string();
     return fmt::format("must be an integer from {} to {}, got '{}'", range.least, range.most, text);
   };
-  return {refuse_others, ""};
+  return CLI::Validator(refuse_others, "");
 }
 
 /// The same for one attention and for several.

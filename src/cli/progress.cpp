@@ -59,7 +59,8 @@ void Progress::show(int64_t done, const std::string& note) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   if (seconds - shown_ < (terminal_ ? kBarSeconds : kLineSeconds)) return;
   shown_ = seconds;
-  fmt::print(stderr, terminal_ ? "\r\033[K{}{}" : "{}{}\n", text(done, seconds), note.empty() ? "" : ", " + note);
+  fmt::print(stderr, "{}{}{}{}", terminal_ ? "\r\033[K" : "", text(done, seconds), note.empty() ? "" : ", " + note,
+             terminal_ ? "" : "\n");
   std::fflush(stderr);
 }
 

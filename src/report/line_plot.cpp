@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <set>
 
@@ -31,9 +32,20 @@ std::string ticks(const Panel& panel) {
   return fmt::format("set xtics ({})\n", fmt::join(places, ", "));
 }
 
-std::string data_block(const std::string& name, const Series& series) {
+/// Below this a label would stand on the axis.
+double lowest_label(const Panel& panel) {
+  double highest = 0;
+  for (const Series& s : panel.series) {
+    for (const Point& p : s.points) highest = std::max(highest, p.y);
+  }
+  return 0.07 * highest;
+}
+
+std::string data_block(const std::string& name, const Series& series, double label_from) {
   std::string text = fmt::format("${} << EOD\n", name);
-  for (const Point& p : series.points) text += fmt::format("{} {} \"{}\"\n", p.x, p.y, p.label);
+  for (const Point& p : series.points) {
+    text += fmt::format("{} {} \"{}\"\n", p.x, p.y, p.y < label_from ? "" : p.label);
+  }
   return text + "EOD\n";
 }
 
@@ -55,7 +67,7 @@ std::string curves(const Panel& panel, size_t index) {
 std::string panel_script(const Panel& panel, size_t index) {
   std::string text;
   for (size_t s = 0; s < panel.series.size(); ++s) {
-    text += data_block(fmt::format("panel{}_{}", index, s), panel.series[s]);
+    text += data_block(fmt::format("panel{}_{}", index, s), panel.series[s], lowest_label(panel));
   }
   return text +
          fmt::format("set title {} noenhanced\nset ylabel {} noenhanced\n", quoted(panel.title),

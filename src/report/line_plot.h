@@ -10,7 +10,7 @@ namespace fib::report {
 struct Point {
   double x = 0;
   double y = 0;
-  std::string label;  ///< written beside the point; mostly empty
+  std::string label;  ///< written beside the point, unless that is on the axis; mostly empty
 };
 
 struct Series {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `fib bench attention` says: JSON, a table, a plot.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "bench/attention_bench.h"
+
+namespace fib::cli {
+
+struct BenchReport {
+  std::string machine;
+  int64_t threads = 1;
+  bench::AttentionBenchOptions options;
+  double operator_overhead_us = 0.0;
+  std::vector<bench::AttentionBenchRow> rows;
+};
+
+nlohmann::ordered_json bench_json(const BenchReport& report);
+std::string bench_text(const BenchReport& report);
+/// Time and memory against N, log-log, for gnuplot.
+std::string bench_plot_script(const BenchReport& report);
+
+}  // namespace fib::cli

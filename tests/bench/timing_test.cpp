@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/timing.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace fib::bench {
+namespace {
+
+void pass_time(int microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
+
+TEST(InterleavedTiming, ranks_the_slower_one_slower) {
+  const auto t = time_interleaved({[] { pass_time(3000); }, [] { pass_time(300); }}, {0.1, 3, 10, 5.0});
+  ASSERT_EQ(t.size(), 2U);
+  EXPECT_GE(t[0].min_ms, 3.0);
+  EXPECT_GE(t[1].min_ms, 0.3);
+  EXPECT_LT(t[1].min_ms, t[0].min_ms);
+  EXPECT_LE(t[0].min_ms, t[0].median_ms);
+}
+
+TEST(InterleavedTiming, takes_turns) {
+  std::string order;
+  time_interleaved({[&] { order += 'a'; }, [&] { order += 'b'; }}, {0.0, 3, 3, 0.0});
+  EXPECT_EQ(order, "abababab");  // one run each to plan, then three rounds
+}
+
+TEST(InterleavedTiming, keeps_to_its_time_but_not_below_the_least_rounds) {
+  const auto t = time_interleaved({[] { pass_time(20000); }}, {0.001, 3, 40, 1.0});
+  EXPECT_EQ(t[0].runs, 3);
+}
+
+TEST(InterleavedTiming, tells_how_far_it_is) {
+  std::vector<double> told;
+  time_interleaved({[] {}}, {0.0, 4, 4, 0.0}, [&](double done) { told.push_back(done); });
+  EXPECT_EQ(told, (std::vector<double>{0.25, 0.5, 0.75, 1.0}));
+}
+
+}  // namespace
+}  // namespace fib::bench

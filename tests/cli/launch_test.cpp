@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "run_fib.h"
+
+namespace {
+
+/// A folder with a copy of fib alone; what stands beside it is for the test to say.
+class Launch : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = scratch_path("launch");
+    std::filesystem::create_directories(folder_ / "bin");
+    std::filesystem::copy_file(FIB_BINARY, folder_ / "bin/fib");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void place_program(const std::string& where, const std::string& script) {
+    const std::filesystem::path path = folder_ / where;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << "#!/bin/sh\n" << script;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+
+  int run(const std::string& environment, const std::string& arguments) {
+    const std::string command = environment + " " + (folder_ / "bin/fib").string() + " " + arguments + " >" +
+                                (folder_ / "out").string() + " 2>&1";
+    const int status = std::system(command.c_str());
+    said_ = read_file(folder_ / "out");
+    return WEXITSTATUS(status);
+  }
+
+  std::filesystem::path folder_;
+  std::string said_;
+};
+
+TEST_F(Launch, says_in_one_line_that_the_torch_part_is_missing) {
+  EXPECT_EQ(run("", "bench attention"), 1);
+  EXPECT_NE(said_.find("needs fib-torch"), std::string::npos) << said_;
+  EXPECT_EQ(std::count(said_.begin(), said_.end(), '\n'), 1);
+}
+
+TEST_F(Launch, hands_all_arguments_on) {
+  place_program("bin/fib-torch", "echo \"$@\"; exit 7");
+  EXPECT_EQ(run("", "--threads 3 bench attention --json"), 7);
+  EXPECT_EQ(said_, "--threads 3 bench attention --json\n");
+}
+
+TEST_F(Launch, finds_the_installed_program) {
+  place_program("libexec/fibottention/fib-torch", "echo installed");
+  EXPECT_EQ(run("", "bench"), 0);
+  EXPECT_EQ(said_, "installed\n");
+}
+
+TEST_F(Launch, lets_waiting_threads_sleep_unless_told_otherwise) {
+  place_program("bin/fib-torch", "echo $OMP_WAIT_POLICY");
+  run("env -u OMP_WAIT_POLICY", "bench");
+  EXPECT_EQ(said_, "passive\n");
+  run("env OMP_WAIT_POLICY=active", "bench");
+  EXPECT_EQ(said_, "active\n");
+}
+
+}  // namespace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/progress.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/table.h"
+
+using fib::cli::bar_text;
+using fib::cli::clock_text;
+
+TEST(Progress, tells_time_as_a_clock) {
+  EXPECT_EQ(clock_text(0), "0:00");
+  EXPECT_EQ(clock_text(59.6), "1:00");
+  EXPECT_EQ(clock_text(3723), "1:02:03");
+  EXPECT_EQ(clock_text(-1), "0:00");
+}
+
+TEST(Progress, fills_a_bar_of_constant_width) {
+  for (int i = 0; i <= 160; ++i) EXPECT_EQ(fib::cli::display_width(bar_text(i / 160.0)), 20u) << i;
+  EXPECT_EQ(bar_text(0), std::string(20, ' '));
+  EXPECT_EQ(bar_text(2), bar_text(1));
+}
