@@ -57,7 +57,11 @@ RunFacts Trainer::facts() const {
 
 Trainer::Outcome Trainer::run() {
   if (directory_ != nullptr && !log_) log_.emplace(directory_->files(), progress_.log);
-  if (saved_step_ < 0) save();
+  // A run that was killed while it saved may have weights beside its state that are one checkpoint older.
+  if (saved_step_ < 0)
+    save();
+  else if (directory_ != nullptr)
+    export_weights();
   observer_.started(facts());
   while (true) {
     if (progress_.evaluated_epochs < progress_.step / steps_per_epoch_) close_epoch();
