@@ -19,10 +19,10 @@ struct Share {
 
 struct Experiment {
   Recipe recipe;
-  models::ModelPtr model;
-  std::unique_ptr<Loader> train;
-  std::unique_ptr<Loader> validation;  ///< null where nothing is held out
-  std::unique_ptr<Loader> test;
+  models::ModelPtr model = nullptr;
+  std::unique_ptr<Loader> train = nullptr;
+  std::unique_ptr<Loader> validation = nullptr;  ///< null where nothing is held out
+  std::unique_ptr<Loader> test = nullptr;
 };
 
 /// Throws std::invalid_argument or std::runtime_error with one line for what does not fit or cannot be found.

@@ -31,6 +31,7 @@ class FlatParameters {
   const std::vector<Segment>& segments() const { return segments_; }
   /// Of parameters alone, without padding.
   int64_t parameters() const;
+  at::Tensor buffers() { return values_.narrow(0, trained_, values_.numel() - trained_); }
   bool has_buffers() const { return trained_ < values_.numel(); }
 
   at::Tensor& values() { return values_; }

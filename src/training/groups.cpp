@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <string_view>
 
 namespace fib::training {
@@ -26,7 +27,7 @@ bool decays(const std::string& name, int64_t dimensions) {
 
 int64_t layer_of(const std::string& name, int64_t depth) {
   static constexpr std::string_view kBlocks = "blocks.";
-  if (name.starts_with(kBlocks)) return std::stoll(name.substr(kBlocks.size())) + 1;
+  if (name.starts_with(kBlocks)) return std::atoll(name.c_str() + kBlocks.size()) + 1;
   const std::string_view leaf = leaf_of(name);
   const bool embedding = name.starts_with("patch_embed.") || leaf == "cls_token" || leaf == "dist_token" ||
                          leaf == "pos_embed" || leaf == "time_embed";

@@ -33,7 +33,7 @@ struct EvaluationFacts {
   std::string weights;  ///< "model" or "ema"
   int64_t epoch = 0;    ///< counted from 1
   bool best = false;    ///< no earlier weights were better
-  Evaluation result;
+  Evaluation result{};
 };
 
 class Observer {

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <utility>
 
+#ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO  // without it the header is empty
+#endif
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>

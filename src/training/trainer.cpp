@@ -63,6 +63,16 @@ Trainer::Outcome Trainer::run() {
   else if (directory_ != nullptr)
     export_weights();
   observer_.started(facts());
+  try {
+    return run_epochs();
+  } catch (const LostRank& error) {
+    if (directory_ == nullptr) throw;
+    throw LostRank(std::string(error.what()) + "; step " + std::to_string(saved_step_) + " is saved in '" +
+                   directory_->files().root.string() + "', continue with --resume");
+  }
+}
+
+Trainer::Outcome Trainer::run_epochs() {
   while (true) {
     if (progress_.evaluated_epochs < progress_.step / steps_per_epoch_) close_epoch();
     if (progress_.step >= total_steps()) break;

@@ -32,6 +32,7 @@ class Trainer {
 
   enum class Outcome { finished, stopped };
   /// To the last step, or until the observer wants to stop. All files are as of then.
+  /// Throws LostRank with what can be resumed when another process is gone.
   Outcome run();
 
   const Progress& progress() const { return progress_; }
@@ -40,12 +41,14 @@ class Trainer {
  private:
   const Recipe& recipe() const { return experiment_.recipe; }
   RunFacts facts() const;
+  Outcome run_epochs();
 
   // trainer_step.cpp
   void train_until_epoch_ends_or_stop();
   void train_step(Batch& batch);
   double backward(Batch& batch);
-  double sum_over_processes(double loss);
+  double loss_or_save(Batch& batch);
+  double mean_over_processes(double loss);
   void account(double loss, double lr, double norm);
   void log_window(double lr, double norm);
   [[noreturn]] void diverge(double loss, double lr) const;
@@ -67,7 +70,6 @@ class Trainer {
   nlohmann::ordered_json summary(const EvaluationFacts& tested);
   void add_speed(nlohmann::ordered_json& json);
   void restore(const Checkpoint& checkpoint);
-  [[noreturn]] void save_after_loss(const LostRank& error);
   TensorMetadata metadata(const std::string& weights) const;
 
   Experiment experiment_;

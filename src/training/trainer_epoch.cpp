@@ -71,6 +71,7 @@ EvaluationFacts Trainer::test() {
 void Trainer::finish() {
   const EvaluationFacts tested = test();
   report(tested);
+  if (log_) log_->sync();
   write_summary(tested);
 }
 

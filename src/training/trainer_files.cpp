@@ -83,15 +83,6 @@ void Trainer::restore(const Checkpoint& checkpoint) {
   saved_step_ = progress_.step;
 }
 
-/// Process 0 is at a finished step: gradients that were lost had changed nothing yet. Statistics of BatchNorm had, so a
-/// model that has them is left to its last checkpoint.
-void Trainer::save_after_loss(const LostRank& error) {
-  if (directory_ == nullptr) throw error;
-  if (!parameters_.has_buffers()) save();
-  throw LostRank(std::string(error.what()) + "; step " + std::to_string(saved_step_) + " is saved in '" +
-                 directory_->files().root.string() + "', continue with --resume");
-}
-
 void Trainer::write_summary(const EvaluationFacts& tested) {
   if (directory_ == nullptr) return;
   write_file_atomically(directory_->files().summary(), summary(tested).dump(2) + "\n");

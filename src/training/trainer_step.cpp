@@ -50,15 +50,24 @@ void Trainer::train_step(Batch& batch) {
   const CounterRng draws(static_cast<uint64_t>(recipe().seed),
                          {kDropoutStream, static_cast<uint64_t>(progress_.step), rank});
   torch::manual_seed(draws.at(0));
-  double loss = 0, norm = NAN;
-  try {
-    loss = sum_over_processes(backward(batch));
-  } catch (const LostRank& error) {
-    save_after_loss(error);
-  }
+  const double loss = loss_or_save(batch);
+  double norm = NAN;
   if (std::isfinite(loss)) norm = optimizer_.step(lr, 1.0 / group_.world());
   if (!std::isfinite(norm)) diverge(loss, lr);
   account(loss, lr, norm);
+}
+
+/// When another process is lost, this one is at a finished step: the gradients that did not arrive had changed nothing
+/// yet. Statistics of BatchNorm had, so a model that has them is left to its last checkpoint.
+double Trainer::loss_or_save(Batch& batch) {
+  try {
+    const double loss = backward(batch);
+    if (parameters_.has_buffers()) group_.broadcast(parameters_.buffers());
+    return mean_over_processes(loss);
+  } catch (const LostRank&) {
+    if (!parameters_.has_buffers()) save();
+    throw;
+  }
 }
 
 /// The mean loss of this process's part of the batch; gradients are summed over processes.
@@ -82,8 +91,8 @@ double Trainer::backward(Batch& batch) {
   return sum;
 }
 
-/// The mean over processes. Any of them may ask to stop, and then all do, after the same step.
-double Trainer::sum_over_processes(double loss) {
+/// Any of them may ask to stop, and then all do, after the same step.
+double Trainer::mean_over_processes(double loss) {
   const at::Tensor sums = at::tensor({loss, observer_.wants_stop() ? 1.0 : 0.0}, at::kDouble);
   group_.sum(sums);
   stopping_ = sums[1].item<double>() > 0;

@@ -95,7 +95,8 @@ TEST(ProcessGroup, tells_that_another_process_is_gone) {
   EXPECT_TRUE(both([](const Launch& launch) {
     ProcessGroup group(launch);
     if (launch.rank == 1) ::_exit(0);
-    return mentions(error_of([&] { group.sum(at::ones({100000})); }), "another process of this run is gone") == true;
+    const std::string error = error_of([&] { group.sum(at::ones({100000})); });
+    return static_cast<bool>(mentions(error, "another process of this run is gone"));
   }));
 }
 

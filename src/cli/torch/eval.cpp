@@ -37,8 +37,8 @@ struct EvalArguments {
 /// What is evaluated, however it was asked for.
 struct Candidate {
   std::string model, attention, data;
-  models::ModelPtr module;
-  std::unique_ptr<Loader> loader;
+  models::ModelPtr module = nullptr;
+  std::unique_ptr<Loader> loader = nullptr;
 };
 
 void declare(CLI::App& command, EvalArguments& a) {
