@@ -11,6 +11,8 @@ int main(int argc, char** argv) {
                   {"models", "the models: parameters, cost and dimensions", add_models},
                   {"flops", "what a model costs, part by part, with one attention and another", add_flops},
                   {"datasets", "the datasets, where they are, and how to get what is missing", add_datasets},
+                  in_torch_program(titles::train),
+                  {"runs", "finished training runs side by side: table and curves", add_runs},
                   in_torch_program(titles::infer),
                   in_torch_program(titles::classify),
                   in_torch_program(titles::eval),
