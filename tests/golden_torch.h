@@ -41,7 +41,8 @@ inline void fill(torch::nn::Module& module) {
 inline at::Tensor images(at::IntArrayRef shape) { return tensor("input", shape) * 1.7320508075688772; }
 
 /// Compares first elements, sum, norm and place of the largest with a golden summary.
-inline void expect_summary(const at::Tensor& got, const nlohmann::json& want, double tolerance, const std::string& what) {
+inline void expect_summary(const at::Tensor& got, const nlohmann::json& want, double tolerance,
+                           const std::string& what) {
   SCOPED_TRACE(what);
   const at::Tensor x = got.detach().to(at::kDouble).flatten().contiguous();
   ASSERT_EQ(x.numel(), want["n"].get<int64_t>());

@@ -9,8 +9,12 @@
 namespace fib::attention {
 namespace {
 
+#define FIB_HAS_FUSED_ATTENTION (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1))
+
 /// Queries of one head whose scores fill 1 MB of floats: they stay in the second-level cache between the products.
-int64_t tile_rows(int64_t queries, int64_t keys) { return std::clamp<int64_t>((INT64_C(1) << 18) / keys, 16, queries); }
+int64_t tile_rows(int64_t queries, int64_t keys) {
+  return std::min(queries, std::max<int64_t>(16, (INT64_C(1) << 18) / keys));
+}
 
 /// One head of one sample: q [t,d], k [Tk,d], v [Tk,e], bias [t,Tk] or undefined, out [t,e]; scores [t,Tk] is scratch.
 void attend_tile(const Inputs& in, double scale, at::Tensor scores, at::Tensor out) {
@@ -48,35 +52,41 @@ at::Tensor attend_in_tiles(const Inputs& in, double scale) {
   return out.flatten(2);
 }
 
-#if TORCH_VERSION_MAJOR >= 2
-at::Tensor attend_fused(const Inputs& in, double scale, double dropout) {
-  const int64_t repeats = in.bias.defined() ? in.q.size(0) / in.bias.size(0) : 1;
-  const c10::optional<at::Tensor> bias =
-      in.bias.defined() ? c10::make_optional(in.bias.repeat({repeats, 1, 1, 1})) : c10::nullopt;
-  return merge_heads(at::scaled_dot_product_attention(in.q, in.k, in.v, bias, dropout, false, scale));
+/// Without gradients, as LibTorch's users write it: two batched products and a softmax in place. Memory is B·H·T².
+at::Tensor attend_in_products(const Inputs& in, double scale) {
+  at::Tensor scores = dense_scores(in, scale);
+  if (in.bias.defined()) {
+    scores = softmax_or_zero(scores);
+  } else {
+    at::_softmax_out(scores, scores, -1, false);
+  }
+  return merge_heads(at::matmul(scores, in.v));
 }
-#endif
 
 class Full final : public Mechanism {
  public:
-  using Mechanism::Mechanism;
+  Full(const AttentionSpec& spec, const Geometry& g, double dropout)
+      : Mechanism(spec, g, dropout), tiles_(choice_option(spec, "path", {"tiles", "products"}) == "tiles") {}
 
  private:
   at::Tensor attend(const Inputs& in) override {
-    const double scale = geometry().score_scale();
-#if TORCH_VERSION_MAJOR >= 2
-    return attend_fused(in, scale, active_dropout());
+    const double scale = geometry().score_scale(), dropout = active_dropout();
+#if FIB_HAS_FUSED_ATTENTION
+    if (!in.bias.defined()) {
+      return merge_heads(at::scaled_dot_product_attention(in.q, in.k, in.v, {}, dropout, false, scale));
+    }
 #endif
-    const bool differentiable = at::GradMode::is_enabled();
-    if (!differentiable && active_dropout() == 0.0) return attend_in_tiles(in, scale);
-    const at::Tensor p = at::dropout(weights(in), active_dropout(), is_training());
-    return merge_heads(at::matmul(p, in.v));
+    const bool inference = !at::GradMode::is_enabled() && dropout == 0.0;
+    if (inference) return tiles_ ? attend_in_tiles(in, scale) : attend_in_products(in, scale);
+    return merge_heads(at::matmul(at::dropout(weights(in), dropout, is_training()), in.v));
   }
 
   at::Tensor weights(const Inputs& in) override {
     const at::Tensor scores = dense_scores(in, geometry().score_scale());
     return in.bias.defined() ? softmax_or_zero(scores) : at::softmax(scores, -1);
   }
+
+  bool tiles_;
 };
 
 }  // namespace

@@ -125,7 +125,9 @@ class TopK final : public Mechanism {
   }
 
   at::Tensor attend(const Inputs& in) override {
-    return merge_heads(TopKFunction::apply(in.q, in.k, in.v, in.bias.defined() ? ops::OptionalTensor(in.bias) : ops::nothing, k_, geometry().score_scale(), active_dropout()));
+    return merge_heads(TopKFunction::apply(in.q, in.k, in.v,
+                                           in.bias.defined() ? ops::OptionalTensor(in.bias) : ops::nothing, k_,
+                                           geometry().score_scale(), active_dropout()));
   }
 
   at::Tensor weights(const Inputs& in) override {

@@ -27,7 +27,10 @@ std::vector<Turn> plan_turns(const std::vector<std::function<void()>>& contestan
   for (const auto& contestant : contestants) {
     Turn turn{&contestant};
     turn.ms = run_ms(contestant);
+    turn.samples.push_back(turn.ms);
     turn.runs = std::clamp(static_cast<int>(options.turn_ms / std::max(turn.ms, 1e-3)), 1, kMostRunsPerTurn);
+    // Who takes longer than the time for all is timed this once.
+    if (turn.ms > options.seconds * 1e3) turn.runs = 0;
     turns.push_back(turn);
   }
   return turns;

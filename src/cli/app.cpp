@@ -118,6 +118,8 @@ int run_app(int argc, const char* const* argv, const std::vector<Command>& comma
     if (app.get_subcommands().empty()) fmt::print("{}", overview(commands));
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);
     return 0;
+  } catch (const Exit& request) {
+    return request.code;
   } catch (const CLI::Success& request) {
     return app.exit(request);  // --help and --version
   } catch (const CLI::ExtrasError&) {

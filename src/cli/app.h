@@ -29,6 +29,11 @@ struct Hooks {
   std::function<std::string(const std::exception&)> explain;  ///< the line for a person, instead of what()
 };
 
+/// Thrown by a command that has said all there is to say and ends with a code of its own.
+struct Exit {
+  int code;
+};
+
 /// Parses and runs. 0 is success, 1 a failure, 2 a usage error (std::invalid_argument counts as one).
 int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks = {});
 

@@ -7,9 +7,11 @@
 namespace fib::cli {
 
 void add_pattern(CLI::App& command, const Globals& globals);
+void add_attend(CLI::App& command, const Globals& globals);
 void add_attentions(CLI::App& command, const Globals& globals);
 void add_models(CLI::App& command, const Globals& globals);
 void add_flops(CLI::App& command, const Globals& globals);
 void add_datasets(CLI::App& command, const Globals& globals);
+void add_runs(CLI::App& command, const Globals& globals);
 
 }  // namespace fib::cli

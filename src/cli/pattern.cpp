@@ -8,6 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "cli/commands.h"
+#include "cli/layer_options.h"
 #include "cli/options.h"
 #include "cli/pattern_summary.h"
 #include "cli/wythoff_table.h"
@@ -19,22 +20,17 @@ namespace {
 
 struct PatternArguments {
   AttentionArguments attention;
-  PatternGeometry geometry;
-  int64_t layer = 0;
+  LayerArguments layer;
+  int64_t tokens = 196, heads = 12;
   std::string array, png, svg;
   bool json = false;
 };
 
 void declare(CLI::App& command, PatternArguments& a) {
-  add_integer(command, "--tokens", a.geometry.patches, {1, kMaxTokens}, "patch tokens N")->capture_default_str();
-  add_integer(command, "--heads", a.geometry.heads, {1, kMaxHeads}, "heads")->capture_default_str();
+  add_integer(command, "--tokens", a.tokens, {1, kMaxTokens}, "patch tokens N")->capture_default_str();
+  add_integer(command, "--heads", a.heads, {1, kMaxHeads}, "heads")->capture_default_str();
   add_attention_options(command, a.attention);
-  add_integer(command, "--layer", a.layer, {0, kMaxTokens}, "permute the heads as layer L does")
-      ->type_name("L")
-      ->each([&a](const std::string& text) { a.geometry.layer = std::stoll(text); });
-  add_integer(command, "--cls", a.geometry.cls, {0, kMaxClassTokens}, "class tokens before the patches")
-      ->capture_default_str();
-  command.add_flag("--causal", a.geometry.causal, "a token sees itself and those before it only");
+  add_layer_options(command, a.layer);
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--png", a.png, "draw all heads' masks into this file")->type_name("FILE");
   command.add_option("--svg", a.svg, "the same as SVG")->type_name("FILE");
@@ -57,25 +53,25 @@ void print_array(const PatternArguments& a) {
 }
 
 /// The attention and, since it moves the heads, the layer.
-std::string title(const AttentionSpec& spec, const PatternGeometry& geometry) {
-  return spec.to_string() + (geometry.layer ? fmt::format(", layer {}", *geometry.layer) : "");
+std::string title(const AttentionSpec& spec, const LayerArguments& a) {
+  return spec.to_string() + (a.layer != LayerArguments::kNoLayer ? fmt::format(", layer {}", a.layer) : "");
 }
 
 void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const SupportSet& support) {
   if (a.png.empty() && a.svg.empty()) return;
-  const report::Drawing drawing = report::draw_pattern(title(spec, a.geometry), support);
+  const report::Drawing drawing = report::draw_pattern(title(spec, a.layer), support);
   if (!a.svg.empty()) write_file_atomically(a.svg, report::to_svg(drawing));
   if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
 }
 
 void run(const PatternArguments& a, const Globals& globals) {
   const AttentionSpec spec = attention_spec(a.attention);
-  const SupportSet support = make_support(spec, a.geometry);
+  const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
   write_pictures(a, spec, support);
   if (a.json) {
     fmt::print("{}\n", pattern_json(spec, support).dump());
   } else if (!globals.quiet) {
-    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.geometry), support), pattern_text(spec, support));
+    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.layer), support), pattern_text(spec, support));
     for (const std::string& file : {a.svg, a.png}) {
       if (!file.empty()) fmt::print("\nwrote {}\n", file);
     }

@@ -34,30 +34,40 @@ std::string bar_text(double share) {
   return text + std::string(static_cast<size_t>(kCells - eighths / 8 - (part > 0 ? 1 : 0)), ' ');
 }
 
-Progress::Progress(std::string unit, int64_t total, bool quiet)
+Progress::Progress(std::string unit, int64_t total, bool quiet, int64_t done_before)
     : unit_(std::move(unit)),
       total_(total),
+      done_before_(done_before),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) != 0),
       begin_(std::chrono::steady_clock::now()) {}
 
-Progress::~Progress() {
+Progress::~Progress() { clear_bar(); }
+
+void Progress::clear_bar() {
   if (terminal_ && shown_ > 0) fmt::print(stderr, "\r\033[K");
 }
 
-void Progress::show(int64_t done) {
+void Progress::say(const std::string& line) {
+  if (quiet_) return;
+  clear_bar();
+  fmt::print(stderr, "{}\n", line);
+}
+
+void Progress::show(int64_t done, const std::string& note) {
   if (quiet_) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   if (seconds - shown_ < (terminal_ ? kBarSeconds : kLineSeconds)) return;
   shown_ = seconds;
-  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", text(done, seconds), terminal_ ? "" : "\n");
+  fmt::print(stderr, "{}{}{}{}", terminal_ ? "\r\033[K" : "", text(done, seconds), note.empty() ? "" : ", " + note,
+             terminal_ ? "" : "\n");
   std::fflush(stderr);
 }
 
 std::string Progress::text(int64_t done, double seconds) const {
-  const double rate = static_cast<double>(done) / seconds;
+  const double rate = static_cast<double>(done - done_before_) / seconds;
   const double share = static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, total_));
-  const std::string left = done > 0 ? clock_text(static_cast<double>(total_ - done) / rate) : "?";
+  const std::string left = done > done_before_ ? clock_text(static_cast<double>(total_ - done) / rate) : "?";
   return fmt::format("{}{} of {} {}, {:.1f}/s, {} left", terminal_ ? bar_text(share) + " " : "", done, total_, unit_,
                      rate, left);
 }

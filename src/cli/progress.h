@@ -10,20 +10,24 @@ namespace fib::cli {
 
 class Progress {
  public:
-  /// `unit` is what is counted, in the plural: "images".
-  Progress(std::string unit, int64_t total, bool quiet);
+  /// `unit` is what is counted, in the plural: "images". Work that was done before, as in a resumed run, has no rate.
+  Progress(std::string unit, int64_t total, bool quiet, int64_t done_before = 0);
   /// Leaves no bar behind.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void show(int64_t done);
+  /// `note` stands behind the time left.
+  void show(int64_t done, const std::string& note = "");
+  /// A line that stays, above the bar.
+  void say(const std::string& line);
 
  private:
+  void clear_bar();
   std::string text(int64_t done, double seconds) const;
 
   std::string unit_;
-  int64_t total_;
+  int64_t total_, done_before_;
   bool quiet_, terminal_;
   std::chrono::steady_clock::time_point begin_;
   double shown_ = 0;  ///< seconds after begin_

@@ -3,7 +3,6 @@
 
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
-#include <stdexcept>
 
 #include "base/mapped_file.h"
 #include "data/image_error.h"
@@ -37,17 +36,6 @@ Image decode_png(std::span<const std::byte> file, const std::string& name) {
 }
 
 }  // namespace
-
-void refuse_image(const std::string& name, const std::string& reason) {
-  throw std::runtime_error("cannot read image '" + name + "': " + reason);
-}
-
-void check_image_size(int64_t width, int64_t height, const std::string& name) {
-  const std::string size = std::to_string(width) + "×" + std::to_string(height) + " pixels";
-  if (width < 1 || height < 1) refuse_image(name, "its header says " + size);
-  if (width > kMaxPixels / height)
-    refuse_image(name, size + " are too many, accepted are up to " + std::to_string(kMaxPixels));
-}
 
 Image make_image(int64_t width, int64_t height) {
   return {width, height, std::vector<uint8_t>(static_cast<size_t>(width * height * 3))};

@@ -34,6 +34,7 @@ void Panel::clear(int64_t first_row, int64_t step, int64_t row_count) {
   self = first_row, self_step = step, rows = row_count;
   strips.clear(), lane.clear(), token.clear(), edge_offsets.clear();
   loose_begin.assign(1, 0);
+  next.clear();
 }
 
 void Panel::add_loose(int64_t row, int64_t other) {

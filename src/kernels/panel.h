@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fibottention/pattern.h"
+#include "kernels/prefetch.h"
 
 namespace fib::kernels {
 
@@ -28,6 +29,8 @@ struct Panel {
   std::vector<int32_t> lane, token;   ///< loose pairs, ascending lanes
   std::vector<int64_t> loose_begin;   ///< [rows + 1]
   std::vector<int64_t> edge_offsets;  ///< signed offsets that reach only some rows of this block
+
+  NextRows next;  ///< to be fetched meanwhile
 
   int64_t loose() const { return static_cast<int64_t>(lane.size()); }
   int64_t loose_of(int64_t row) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/workspace.h"
 
-#include <cstdlib>
 #include <cstring>
 
 namespace fib::kernels {
@@ -9,16 +8,16 @@ namespace fib::kernels {
 template <class T>
 bool RowCopy<T>::pays(const Rows<const T>& rows, int64_t tokens, int64_t channels) {
   const int64_t bytes = tokens * channels * static_cast<int64_t>(sizeof(T));
-  return std::abs(rows.stride) >= 2 * channels && bytes <= kMaxBytes;
+  return far_apart(rows.stride, channels) && bytes >= kMinBytes && bytes <= kMaxBytes;
 }
 
 template <class T>
 void RowCopy<T>::open(uint64_t call, const Rows<const T>& rows, int64_t tokens, int64_t channels, int64_t cls) {
   if (call == call_ && rows.data == from_.data && rows.stride == from_.stride && channels == channels_) return;
   call_ = call, from_ = rows, channels_ = channels;
-  begin_ = end_ = 0;
   buffer_.ensure(static_cast<size_t>(tokens * channels));
   copy(0, cls);
+  begin_ = end_ = cls;
 }
 
 template <class T>

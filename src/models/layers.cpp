@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace fib::models {
@@ -36,6 +37,7 @@ at::Tensor PatchEmbed::forward(const at::Tensor& images) const {
 }
 
 void PatchEmbed::initialise() {
+  const at::NoGradGuard no_grad;
   const double bound = 1.0 / std::sqrt(static_cast<double>(proj_->weight[0].numel()));
   proj_->weight.uniform_(-bound, bound);
   proj_->bias.uniform_(-bound, bound);
@@ -86,10 +88,23 @@ Mlp::Mlp(int64_t dim, int64_t hidden, double dropout) : dropout_(dropout) {
 }
 
 at::Tensor Mlp::forward(const at::Tensor& x) {
-  at::Tensor hidden = fc1_->forward(x);
-  hidden = at::GradMode::is_enabled() ? at::gelu(hidden) : at::gelu_(hidden);
-  hidden = at::dropout(hidden, dropout_, is_training());
+  if (!at::GradMode::is_enabled() && !is_training()) return in_steps(x);
+  const at::Tensor hidden = at::dropout(at::gelu(fc1_->forward(x)), dropout_, is_training());
   return at::dropout(fc2_->forward(hidden), dropout_, is_training());
+}
+
+at::Tensor Mlp::in_steps(const at::Tensor& x) const {
+  constexpr int64_t kRows = 1024;  // enough for the products to run at full speed
+  const at::Tensor rows = x.reshape({-1, x.size(-1)});
+  const at::Tensor out = at::empty_like(rows);
+  const at::Tensor scratch = at::empty({std::min(kRows, rows.size(0)), fc1_->weight.size(0)}, rows.options());
+  for (int64_t from = 0; from < rows.size(0); from += kRows) {
+    const int64_t n = std::min(kRows, rows.size(0) - from);
+    at::Tensor hidden = scratch.narrow(0, 0, n), result = out.narrow(0, from, n);
+    at::addmm_out(hidden, fc1_->bias, rows.narrow(0, from, n), fc1_->weight.t());
+    at::addmm_out(result, fc2_->bias, at::gelu_(hidden), fc2_->weight.t());
+  }
+  return out.view(x.sizes());
 }
 
 Block::Block(int64_t dim, int64_t hidden, const AttentionSpec& spec, const attention::Geometry& geometry,

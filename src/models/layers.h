@@ -83,6 +83,10 @@ class Mlp : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& x);
 
  private:
+  /// Without gradients: some rows at a time, so that the hidden activations stay in the cache and no memory is asked
+  /// of the system for them (a fresh 50 MB cost 11 ms of page faults beside 3 ms of GELU).
+  at::Tensor in_steps(const at::Tensor& x) const;
+
   std::shared_ptr<Linear> fc1_, fc2_;
   double dropout_;
 };

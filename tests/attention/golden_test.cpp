@@ -7,7 +7,8 @@ namespace {
 
 /// q, k, v of the reference: one sample, 4 heads, a class token and 16 patches, 8 channels.
 Inputs golden_inputs() {
-  return {golden::tensor("q", {1, 4, 17, 8}), golden::tensor("k", {1, 4, 17, 8}), golden::tensor("v", {1, 4, 17, 8}), {}};
+  return {
+      golden::tensor("q", {1, 4, 17, 8}), golden::tensor("k", {1, 4, 17, 8}), golden::tensor("v", {1, 4, 17, 8}), {}};
 }
 
 Geometry golden_geometry() {
@@ -51,7 +52,8 @@ INSTANTIATE_TEST_SUITE_P(
                     GoldenCase{"fibottention:wmin=2,wmax=12", "fibottention_wythoff_wmin2_wmax12"},
                     GoldenCase{"fibottention-modified:wmin=2,wmax=12", "fibottention_modified_wmin2_wmax12"},
                     GoldenCase{"fibottention:wmin=2,wmax=12,masking=zero", "fib_wythoff_scorezero"},
-                    GoldenCase{"longformer", "longformer_w1_cls_global"}, GoldenCase{"local:w=2", "local_w2_no_diagonal"},
+                    GoldenCase{"longformer", "longformer_w1_cls_global"},
+                    GoldenCase{"local:w=2", "local_w2_no_diagonal"},
                     GoldenCase{"sparse-transformer", "sparse_transformer_headsplit_local1_stride5"}),
     [](const auto& tested) { return std::string(tested.param.result); });
 

@@ -209,6 +209,13 @@ TEST(TopKAttention, with_k_beyond_the_keys_is_full_attention) {
   expect_close(all->forward(in), full->forward(in), "output");
 }
 
+TEST(FullAttention, gives_the_same_by_tiles_and_by_products) {
+  const at::NoGradGuard no_grad;
+  const Geometry g = geometry({32, 32}, {32, 32});  // more than one tile
+  const Inputs in = random_inputs(g, 2);
+  expect_close(make_double("full", g)->forward(in), make_double("full:path=products", g)->forward(in), "output");
+}
+
 TEST(FullAttention, of_a_query_that_may_see_nothing_is_zero) {
   const MechanismPtr full = make_double("full", geometry());
   Inputs in = random_inputs(geometry());

@@ -23,18 +23,24 @@ TEST(InterleavedTiming, ranks_the_slower_one_slower) {
 
 TEST(InterleavedTiming, takes_turns) {
   std::string order;
-  time_interleaved({[&] { order += 'a'; }, [&] { order += 'b'; }}, {0.0, 3, 3, 0.0});
+  time_interleaved({[&] { order += 'a'; }, [&] { order += 'b'; }}, {1.0, 3, 3, 0.0});
   EXPECT_EQ(order, "abababab");  // one run each to plan, then three rounds
 }
 
-TEST(InterleavedTiming, keeps_to_its_time_but_not_below_the_least_rounds) {
-  const auto t = time_interleaved({[] { pass_time(20000); }}, {0.001, 3, 40, 1.0});
-  EXPECT_EQ(t[0].runs, 3);
+TEST(InterleavedTiming, takes_at_least_its_least_rounds) {
+  const auto t = time_interleaved({[] { pass_time(20000); }}, {0.5, 3, 3, 1.0});
+  EXPECT_EQ(t[0].runs, 4);  // one to plan
+}
+
+TEST(InterleavedTiming, times_once_who_is_slower_than_all_may_be) {
+  const auto t = time_interleaved({[] { pass_time(20000); }, [] {}}, {0.005, 3, 3, 1.0});
+  EXPECT_EQ(t[0].runs, 1);
+  EXPECT_GT(t[1].runs, 3);
 }
 
 TEST(InterleavedTiming, tells_how_far_it_is) {
   std::vector<double> told;
-  time_interleaved({[] {}}, {0.0, 4, 4, 0.0}, [&](double done) { told.push_back(done); });
+  time_interleaved({[] {}}, {1.0, 4, 4, 0.0}, [&](double done) { told.push_back(done); });
   EXPECT_EQ(told, (std::vector<double>{0.25, 0.5, 0.75, 1.0}));
 }
 

@@ -43,7 +43,8 @@ TEST_P(GoldenMiniVit, gives_the_reference_logits_and_gradients) {
   EXPECT_NEAR(loss.item<double>(), want()["ce_loss_label1"].get<double>(), 1e-10);
   loss.backward();
   for (const auto& item : model->named_parameters()) {
-    EXPECT_NEAR(item.value().grad().norm().item<double>(), want()["grad_l2"][item.key()].get<double>(), 1e-9) << item.key();
+    EXPECT_NEAR(item.value().grad().norm().item<double>(), want()["grad_l2"][item.key()].get<double>(), 1e-9)
+        << item.key();
   }
 }
 
@@ -57,13 +58,13 @@ TEST_P(GoldenMiniVit, gives_the_same_without_gradients_and_in_float) {
   golden::expect_summary(single, want(), 2e-5, "float32");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Variants, GoldenMiniVit,
-    testing::Values(Variant{"full", "dense"}, Variant{"fibottention:permute=none", "fib_wythoff_neginf"},
-                    Variant{"fibottention-modified:permute=none", "fib_modified_neginf"},
-                    Variant{"fibottention:permute=none,masking=zero", "fib_wythoff_scorezero"},
-                    Variant{"fibottention", "fib_wythoff_neginf_pyshuffle_seed_eq_layer"}),
-    [](const auto& tested) { return std::string(tested.param.result); });
+INSTANTIATE_TEST_SUITE_P(Variants, GoldenMiniVit,
+                         testing::Values(Variant{"full", "dense"},
+                                         Variant{"fibottention:permute=none", "fib_wythoff_neginf"},
+                                         Variant{"fibottention-modified:permute=none", "fib_modified_neginf"},
+                                         Variant{"fibottention:permute=none,masking=zero", "fib_wythoff_scorezero"},
+                                         Variant{"fibottention", "fib_wythoff_neginf_pyshuffle_seed_eq_layer"}),
+                         [](const auto& tested) { return std::string(tested.param.result); });
 
 class GoldenVit : public testing::TestWithParam<const char*> {};
 
@@ -75,7 +76,8 @@ TEST_P(GoldenVit, gives_the_reference_logits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Rows, GoldenVit,
-                         testing::Values("vit_tiny_patch16_224", "deit_small_patch16_224", "vit_base_patch16_224_10cls"),
+                         testing::Values("vit_tiny_patch16_224", "deit_small_patch16_224",
+                                         "vit_base_patch16_224_10cls"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 TEST(GoldenVitTiny, gives_the_reference_logits_in_double) {

@@ -47,7 +47,7 @@ TEST(EveryModel, learns_with_every_mechanism) {
       SCOPED_TRACE(row.name + " " + entry.info.name);
       torch::manual_seed(3);
       const ModelPtr model = make(row.name, with_attention(entry.info.name));
-      const std::vector<double> losses = train(*model, 3);
+      const std::vector<double> losses = train(*model, 2);
       for (double loss : losses) EXPECT_TRUE(std::isfinite(loss));
       EXPECT_LT(losses.back(), losses.front());
       for (const auto& item : model->named_parameters()) {

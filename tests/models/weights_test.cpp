@@ -2,7 +2,6 @@
 #include "models/weights.h"
 
 #include <gtest/gtest.h>
-
 #include <unistd.h>
 
 #include <filesystem>
@@ -30,7 +29,8 @@ class Weights : public testing::Test {
   static at::Tensor logits(Model& model, int64_t side = 64) {
     const at::NoGradGuard no_grad;
     model.eval();
-    return model.forward(at::linspace(-1, 1, 3 * side * side).view({1, 3, side, side}).to(model.parameters()[0].dtype()));
+    return model.forward(
+        at::linspace(-1, 1, 3 * side * side).view({1, 3, side, side}).to(model.parameters()[0].dtype()));
   }
 
   static std::string error_of(const std::function<void()>& action) {

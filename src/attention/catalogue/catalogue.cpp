@@ -17,6 +17,14 @@ Entry support_entry(const PatternInfo& pattern) {
   return entry;
 }
 
+/// As a mechanism, full is dense matrix products and not a support set with all pairs.
+Entry full_entry(const PatternInfo& pattern) {
+  Entry entry{pattern, Family::dense};
+  entry.info.options.push_back(
+      {"path", "tiles", "without gradients, tiles: scores stay in the cache; products: whole"});
+  return entry;
+}
+
 std::vector<Entry> special_entries() {
   return {
       {{"topk", "each query keeps the k keys with the largest scores", {{"k", "3", "keys per query"}}}, Family::topk},
@@ -39,8 +47,7 @@ const std::vector<Entry>& catalogue() {
   static const std::vector<Entry> entries = [] {
     std::vector<Entry> list;
     for (const PatternInfo& pattern : pattern_registry()) {
-      // As a mechanism, full is dense matrix products and not a support set with all pairs.
-      list.push_back(pattern.name == "full" ? Entry{pattern, Family::dense} : support_entry(pattern));
+      list.push_back(pattern.name == "full" ? full_entry(pattern) : support_entry(pattern));
     }
     for (Entry& entry : special_entries()) list.push_back(std::move(entry));
     return list;
@@ -63,9 +70,12 @@ int64_t integer_option(const AttentionSpec& spec, const std::string& key, int64_
   return OptionValues(find_entry(spec.name).info, spec, tokens).integer(key, least);
 }
 
+std::string choice_option(const AttentionSpec& spec, const std::string& key, const std::vector<std::string>& accepted) {
+  return OptionValues(find_entry(spec.name).info, spec, 1).choice(key, accepted);
+}
+
 Masking masking_of(const AttentionSpec& spec) {
-  const OptionValues options(find_entry(spec.name).info, spec, 1);
-  return options.choice(kMaskingKey, {"exclude", "zero"}) == "zero" ? Masking::zero : Masking::exclude;
+  return choice_option(spec, kMaskingKey, {"exclude", "zero"}) == "zero" ? Masking::zero : Masking::exclude;
 }
 
 int64_t query_key_dim(const AttentionSpec& spec, const Geometry& geometry) {

@@ -167,7 +167,8 @@ std::string bench_plot_script(const BenchReport& report) {
   const bench::AttentionBenchOptions& o = report.options;
   return fmt::format("set multiplot layout 1,2 title 'Attention, {}: batch {}, {} heads of {} channels, {} threads'\n",
                      pass, o.batch, o.heads, o.dim, report.threads) +
-         "set logscale xy\nset grid back lc rgb '#dddddd'\nset border 3\nset tics nomirror\nset format y '%g'\n"
+         "set logscale xy\nset grid xtics ytics back lt 1 lw 1 lc rgb '#e4e4e4'\nset border 3\nset tics nomirror\nset "
+         "format y '%g'\n"
          "set key left top reverse Left samplen 2.5 spacing 1.2\nset xlabel 'patch tokens N'\n" +
          ticks(report) + panel("Time", "ms", times, 0) +
          panel("Peak memory", "MB", memory, static_cast<int>(times.size())) + "unset multiplot\n";

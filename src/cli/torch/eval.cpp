@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -11,16 +13,20 @@
 #include "cli/table.h"
 #include "cli/torch/commands.h"
 #include "cli/torch/preprocess_options.h"
-#include "cli/torch/score.h"
 #include "data/loader.h"
 #include "data/open_dataset.h"
 #include "models/weights.h"
 #include "report/words.h"
+#include "training/evaluate.h"
+#include "training/experiment.h"
+#include "training/run/directory.h"
 
 namespace fib::cli {
 namespace {
 
 struct EvalArguments {
+  std::string run;  ///< a run directory; empty: --model and --weights say what
+  std::string checkpoint = "best";
   ModelArguments model;
   PreprocessArguments preprocess;
   std::string data;
@@ -28,23 +34,32 @@ struct EvalArguments {
   bool json = false;
 };
 
-struct Evaluation {
-  Score score;
-  double seconds = 0;
-
-  double images_per_second() const { return static_cast<double>(score.images()) / seconds; }
+/// What is evaluated, however it was asked for.
+struct Candidate {
+  std::string model, attention, data;
+  models::ModelPtr module = nullptr;
+  std::unique_ptr<Loader> loader = nullptr;
 };
 
 void declare(CLI::App& command, EvalArguments& a) {
   add_model_options(command, a.model);
+  CLI::Option* run =
+      command.add_option("--run", a.run, "a run of fib train; its recipe says the rest")->type_name("DIR");
+  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified"}) {
+    command.get_option(other)->required(false)->excludes(run);
+  }
+  command.add_option("--checkpoint", a.checkpoint, "which weights of the run: best, model or ema")
+      ->check(CLI::IsMember({"best", "model", "ema"}))
+      ->needs(run)
+      ->capture_default_str();
   command.add_option("--data", a.data, "NAME or NAME:PATH, fib datasets lists them; folder:PATH is an image folder")
-      ->type_name("KIND:PATH")
-      ->required();
+      ->type_name("KIND:PATH");
   add_integer(command, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
   add_preprocess_options(command, a.preprocess);
   command.add_flag("--json", a.json, "for machines");
   command.footer(
       "An image folder has a folder for each class; names that are all digits are class indices, others are sorted.\n"
+      "Example: fib eval --run runs/full --json\n"
       "Example: fib eval --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --data folder:imagenet-val");
 }
 
@@ -68,66 +83,82 @@ void check_labels(const Dataset& dataset, const models::Model& model) {
       fmt::format("the data has a class {}, the weights know classes 0 to {}", largest, classes - 1));
 }
 
-at::Tensor images_of(const Batch& batch) {
-  return at::from_blob(const_cast<float*>(batch.images.data()),
-                       {static_cast<int64_t>(batch.size()), batch.channels, batch.height, batch.width});
-}
-
-at::Tensor labels_of(const Batch& batch) {
-  return at::from_blob(const_cast<int64_t*>(batch.labels.data()), {static_cast<int64_t>(batch.size())}, at::kLong);
-}
-
-Evaluation evaluate(models::Model& model, const Loader& loader, bool quiet) {
-  const at::NoGradGuard no_grad;
-  Evaluation result;
-  Progress progress("images", static_cast<int64_t>(loader.dataset().size()), quiet);
-  const auto begin = std::chrono::steady_clock::now();
-  BatchStream stream = loader.epoch(0);
-  while (const std::optional<Batch> batch = stream.next()) {
-    result.score.add(model.forward(images_of(*batch)), labels_of(*batch));
-    progress.show(result.score.images());
-  }
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return result;
-}
-
-nlohmann::ordered_json evaluation_json(const EvalArguments& a, const std::string& attention, const Evaluation& e) {
-  return {{"model", a.model.model}, {"attention", attention},
-          {"data", a.data},         {"images", e.score.images()},
-          {"top1", e.score.top1()}, {"top5", e.score.top5()},
-          {"loss", e.score.loss()}, {"images_per_second", e.images_per_second()}};
-}
-
-std::string evaluation_text(const EvalArguments& a, const std::string& attention, const Evaluation& e) {
-  Table table({{}, {}});
-  table.add_row({"model", a.model.model + ", " + attention + " attention"});
-  table.add_row({"data", fmt::format("{}, {} images", a.data, report::grouped(e.score.images()))});
-  table.add_row({"top-1", fmt::format("{:.2f} %", 100 * e.score.top1())});
-  table.add_row({"top-5", fmt::format("{:.2f} %", 100 * e.score.top5())});
-  table.add_row({"loss", fmt::format("{:.4f}", e.score.loss())});
-  table.add_row({"speed", fmt::format("{:.1f} images/s", e.images_per_second())});
-  return table.to_string();
-}
-
-void run(const EvalArguments& a, const Globals& globals) {
+Candidate from_weights(const EvalArguments& a) {
   models::Options options = model_options(a.model);
   const Preprocess preprocess = preprocess_options(a.preprocess, models::find_row(a.model.model));
   const DatasetPtr dataset = open_dataset(a.data, DatasetPart::test);
   options.resolution = preprocess.crop;
   options.channels = dataset->info().channels;
-  const models::ModelPtr model = models::make_with_weights(a.model.model, a.model.weights, options);
-  model->eval();
-  check_labels(*dataset, *model);
   LoaderOptions loading;
   loading.sampler = {.batch = static_cast<size_t>(a.batch), .shuffle = false, .drop_last = false};
   loading.workers = default_workers();
-  const Loader loader(dataset, pipeline_for(a, dataset->info(), preprocess), loading);
-  const Evaluation result = evaluate(*model, loader, globals.quiet || a.json);
-  const std::string attention = options.attention.to_string();
+  return {.model = a.model.model,
+          .attention = options.attention.to_string(),
+          .data = a.data,
+          .module = models::make_with_weights(a.model.model, a.model.weights, options),
+          .loader = std::make_unique<Loader>(dataset, pipeline_for(a, dataset->info(), preprocess), loading)};
+}
+
+/// A run without a validation set has no best weights, one without averages no ema.
+std::filesystem::path weights_of(const training::RunFiles& files, const std::string& checkpoint) {
+  const std::map<std::string, std::filesystem::path> known = {
+      {"best", files.best()}, {"model", files.model()}, {"ema", files.ema()}};
+  if (std::filesystem::exists(known.at(checkpoint))) return known.at(checkpoint);
+  if (checkpoint == "best") return weights_of(files, std::filesystem::exists(files.ema()) ? "ema" : "model");
+  throw std::runtime_error("the run in '" + files.root.string() + "' has no " +
+                           known.at(checkpoint).filename().string());
+}
+
+/// As the run itself was tested: its recipe says all.
+Candidate from_run(const EvalArguments& a) {
+  const training::RunFiles files{a.run};
+  training::Recipe recipe = files.recipe();
+  if (!a.data.empty()) recipe.data = a.data;
+  recipe.eval_batch = a.batch;
+  const DatasetPtr dataset = open_dataset(recipe.data, DatasetPart::test);
+  models::Options options = training::model_options(recipe, dataset->info());
+  options.initialise = false;
+  Candidate candidate{.model = recipe.model, .attention = recipe.attention, .data = recipe.data};
+  candidate.module = models::make(recipe.model, options);
+  models::load_weights(*candidate.module, weights_of(files, a.checkpoint));
+  candidate.loader = training::evaluation_loader(dataset, recipe, candidate.module->dimensions().height);
+  return candidate;
+}
+
+nlohmann::ordered_json evaluation_json(const Candidate& c, const training::Evaluation& e) {
+  return {
+      {"model", c.model}, {"attention", c.attention}, {"data", c.data}, {"images", e.images},
+      {"top1", e.top1},   {"top5", e.top5},           {"loss", e.loss}, {"images_per_second", e.images_per_second()}};
+}
+
+std::string evaluation_text(const Candidate& c, const training::Evaluation& e) {
+  Table table({{}, {}});
+  table.add_row({"model", c.model + ", " + c.attention + " attention"});
+  table.add_row({"data", fmt::format("{}, {} images", c.data, report::grouped(e.images))});
+  table.add_row({"top-1", fmt::format("{:.2f} %", 100 * e.top1)});
+  table.add_row({"top-5", fmt::format("{:.2f} %", 100 * e.top5)});
+  table.add_row({"loss", fmt::format("{:.4f}", e.loss)});
+  table.add_row({"speed", fmt::format("{:.1f} images/s", e.images_per_second())});
+  return table.to_string();
+}
+
+training::Evaluation evaluate(const Candidate& candidate, bool quiet) {
+  check_labels(candidate.loader->dataset(), *candidate.module);
+  Progress progress("images", static_cast<int64_t>(candidate.loader->dataset().size()), quiet);
+  training::ProcessGroup alone;
+  return training::evaluate(*candidate.module, *candidate.loader, alone,
+                            [&](int64_t done, int64_t /*total*/) { progress.show(done); });
+}
+
+void run(const EvalArguments& a, const Globals& globals) {
+  if (a.run.empty() && (a.model.model.empty() || a.model.weights.empty() || a.data.empty()))
+    throw std::invalid_argument("what is to be evaluated? Give --run DIR, or --model, --weights and --data");
+  const Candidate candidate = a.run.empty() ? from_weights(a) : from_run(a);
+  const training::Evaluation result = evaluate(candidate, globals.quiet || a.json);
   if (a.json) {
-    fmt::print("{}\n", evaluation_json(a, attention, result).dump());
+    fmt::print("{}\n", evaluation_json(candidate, result).dump());
   } else if (!globals.quiet) {
-    fmt::print("{}", evaluation_text(a, attention, result));
+    fmt::print("{}", evaluation_text(candidate, result));
   }
 }
 

@@ -132,8 +132,23 @@ struct BackwardTile {
     for (int64_t t = 0; t < ws.panel.loose(); ++t) loose_scores[t] -= rest[query_of(t)];
   }
 
+  void fetch_next(int64_t self) {
+    const AttentionShape& s = call.shape;
+    NextRows& next = ws.panel.next;
+    if (self_is_query) {
+      next.add(call.inputs.q, s, at, self, lanes<T>(), s.query_tokens, s.dim);
+      next.add(call.gradients.dq, s, at, self, lanes<T>(), s.query_tokens, s.dim);
+    } else {
+      next.add(call.inputs.k, s, at, self, lanes<T>(), s.key_tokens, s.dim);
+      next.add(call.inputs.v, s, at, self, lanes<T>(), s.key_tokens, s.value_dim);
+      next.add(call.gradients.dk, s, at, self, lanes<T>(), s.key_tokens, s.dim);
+      next.add(call.gradients.dv, s, at, self, lanes<T>(), s.key_tokens, s.value_dim);
+    }
+  }
+
   void compute() {
     probabilities();
+    ws.panel.next.clear();
     score_gradients();
     terms.add_bias_gradient(ws.panel, products, loose_products);
     multiply(products, loose_products, call.scale);
@@ -173,14 +188,22 @@ void backward_query_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
   const TileRange range = tile_range(call.query_chunks, cls, call.shape.query_tokens, at.tile);
   const Neighbourhood keys = keys_of_queries(*call.support, at.h, key_end);
   BackwardTile<T> tile(call, at, ws, true);
-  tile.k = other_rows(call, ws.copies[0], tile.k, call.shape.dim, range, keys, call.shape.key_tokens);
-  tile.v = other_rows(call, ws.copies[1], tile.v, call.shape.value_dim, range, keys, call.shape.key_tokens);
+  const OtherRows<T> k(call, at, ws.copies[0], call.inputs.k, call.shape.key_tokens, call.shape.dim, keys);
+  const OtherRows<T> v(call, at, ws.copies[1], call.inputs.v, call.shape.key_tokens, call.shape.value_dim, keys);
+  const auto read = [&](int64_t from, int64_t to) HWY_ATTR {
+    tile.k = k.around(from, to);
+    tile.v = v.around(from, to);
+  };
   const int64_t end = HWY_MIN(range.end, query_end), first = call.head_index(at.b, at.h) * call.shape.query_tokens;
   const Rows<const T> out = head_rows(call.saved_out, at);
   const Rows<T> dq = head_rows(call.gradients.dq, at);
   row_dots(tile.grad_out, out, range.begin, end, call.shape.value_dim, call.delta + first);
   for (int64_t j = range.begin; j < end; j += lanes<T>()) {
     collect_block(keys, j, HWY_MIN(lanes<T>(), end - j), lanes<T>(), ws.panel);
+    tile.fetch_next(j + lanes<T>());
+    k.fetch_after(j + lanes<T>(), ws.panel.next);
+    v.fetch_after(j + lanes<T>(), ws.panel.next);
+    read(j, j + lanes<T>());
     if (call.rest != nullptr) store_rest(call, ws.panel, tile.lse, call.rest + first);
     tile.compute();
     sum_panel(ws.panel, tile.products, tile.loose_products, tile.k, call.shape.dim, Rows<T>{dq.row(j), dq.stride});
@@ -189,6 +212,7 @@ void backward_query_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
     const int64_t padding = HWY_MAX(end, range.begin);
     clear_rows(Rows<T>{dq.row(padding), dq.stride}, range.end - padding, call.shape.dim);
   }
+  if (range.chunk >= 0) read(range.begin, range.chunk_end);
   // Every chunk computes the class tokens' delta for itself, because none may wait for another.
   const int64_t classes = range.chunk >= 0 ? HWY_MIN(cls, query_end) : 0;
   T* class_delta = range.chunk == 0 ? call.delta + first : ws.class_delta.ensure(static_cast<size_t>(classes));
@@ -220,12 +244,20 @@ void backward_key_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
   const TileRange range = tile_range(call.key_chunks, cls, call.shape.key_tokens, at.tile);
   const Neighbourhood queries = queries_of_keys(*call.support, at.h, query_end);
   BackwardTile<T> tile(call, at, ws, false);
-  tile.q = other_rows(call, ws.copies[0], tile.q, dim, range, queries, call.shape.query_tokens);
-  tile.grad_out = other_rows(call, ws.copies[1], tile.grad_out, value_dim, range, queries, call.shape.query_tokens);
+  const OtherRows<T> q(call, at, ws.copies[0], call.inputs.q, call.shape.query_tokens, dim, queries);
+  const OtherRows<T> grad_out(call, at, ws.copies[1], call.grad_out, call.shape.query_tokens, value_dim, queries);
+  const auto read = [&](int64_t from, int64_t to) HWY_ATTR {
+    tile.q = q.around(from, to);
+    tile.grad_out = grad_out.around(from, to);
+  };
   const int64_t end = HWY_MIN(range.end, key_end);
   const Rows<T> dk = head_rows(call.gradients.dk, at), dv = head_rows(call.gradients.dv, at);
   for (int64_t t = range.begin; t < end; t += lanes<T>()) {
     collect_block(queries, t, HWY_MIN(lanes<T>(), end - t), lanes<T>(), ws.panel);
+    tile.fetch_next(t + lanes<T>());
+    q.fetch_after(t + lanes<T>(), ws.panel.next);
+    grad_out.fetch_after(t + lanes<T>(), ws.panel.next);
+    read(t, t + lanes<T>());
     tile.compute();
     sum_panel(ws.panel, tile.products, tile.loose_products, tile.q, dim, Rows<T>{dk.row(t), dk.stride});
     sum_panel(ws.panel, tile.scores, tile.loose_scores, tile.grad_out, value_dim, Rows<T>{dv.row(t), dv.stride});
@@ -236,6 +268,7 @@ void backward_key_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
     clear_rows(Rows<T>{dk.row(padding), dk.stride}, range.end - padding, dim);
     clear_rows(Rows<T>{dv.row(padding), dv.stride}, range.end - padding, value_dim);
   }
+  if (range.chunk >= 0) read(range.begin, range.chunk_end);
   for (int64_t c = 0; range.chunk >= 0 && c < HWY_MIN(cls, key_end); ++c) {
     const int64_t chunk_begin = HWY_MAX(range.chunk_begin, call.support->causal() ? c : 0);
     collect_class_token(c, chunk_begin, HWY_MIN(range.chunk_end, query_end), lanes<T>(), ws.panel);

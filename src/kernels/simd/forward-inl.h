@@ -95,6 +95,12 @@ struct ForwardTile {
     if (zero) add_column_sum(rows, out);
   }
 
+  void fetch_next(int64_t query) {
+    const AttentionShape& s = call.shape;
+    ws.panel.next.add(call.inputs.q, s, at, query, lanes<T>(), s.query_tokens, s.dim);
+    ws.panel.next.add(call.out, s, at, query, lanes<T>(), s.query_tokens, s.value_dim);
+  }
+
   /// Leaves (top, sum, Σ weight · v) of keys [begin, end) for class token c; the chunks are joined afterwards.
   void class_chunk(int64_t c, int64_t begin, int64_t end, T* into) {
     collect_class_token(c, begin, end, lanes<T>(), ws.panel);
@@ -117,14 +123,23 @@ void forward_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
   const TileRange range = tile_range(call.query_chunks, cls, call.shape.query_tokens, at.tile);
   const Neighbourhood keys = keys_of_queries(*call.support, at.h, key_end);
   ForwardTile<T> tile(call, at, ws);
-  tile.k = other_rows(call, ws.copies[0], tile.k, call.shape.dim, range, keys, call.shape.key_tokens);
-  tile.v = other_rows(call, ws.copies[1], tile.v, call.shape.value_dim, range, keys, call.shape.key_tokens);
+  const OtherRows<T> k(call, at, ws.copies[0], call.inputs.k, call.shape.key_tokens, call.shape.dim, keys);
+  const OtherRows<T> v(call, at, ws.copies[1], call.inputs.v, call.shape.key_tokens, call.shape.value_dim, keys);
+  const auto read = [&](int64_t from, int64_t to) HWY_ATTR {
+    tile.k = k.around(from, to);
+    tile.v = v.around(from, to);
+  };
   const int64_t end = HWY_MIN(range.end, query_end);
   for (int64_t j = range.begin; j < end; j += lanes<T>()) {
     collect_block(keys, j, HWY_MIN(lanes<T>(), end - j), lanes<T>(), ws.panel);
+    tile.fetch_next(j + lanes<T>());
+    k.fetch_after(j + lanes<T>(), ws.panel.next);
+    v.fetch_after(j + lanes<T>(), ws.panel.next);
+    read(j, j + lanes<T>());
     tile.block();
   }
   if (end < range.end) tile.clear(HWY_MAX(end, range.begin), range.end);
+  if (range.chunk >= 0) read(range.begin, range.chunk_end);
   for (int64_t c = 0; range.chunk >= 0 && c < HWY_MIN(cls, query_end); ++c) {
     const int64_t chunk_end = HWY_MIN(range.chunk_end, call.support->causal() ? c + 1 : key_end);
     tile.class_chunk(c, range.chunk_begin, chunk_end, partial(call, call.query_chunks, at, c, range.chunk));

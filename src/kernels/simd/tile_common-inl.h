@@ -45,17 +45,46 @@ void sum_class_rows(Workspace<T>& ws, Rows<const T> other, int64_t channels, con
   }
 }
 
-/// The other rows this tile reads, from the thread's own copy where that pays.
+/// The other rows of a tile, from the thread's own copy where that pays: copied as the blocks advance, so that the rows
+/// a block is the first to reach were fetched during the one before.
 template <class T>
-Rows<const T> other_rows(const Call<T>& call, RowCopy<T>& copy, Rows<const T> rows, int64_t channels,
-                         const TileRange& range, const Neighbourhood& n, int64_t tokens) {
-  if (!RowCopy<T>::pays(rows, tokens, channels)) return rows;
-  const int64_t reach = n.head->offsets.empty() ? 0 : n.head->offsets.back();
-  const bool all = !n.head->pairs.empty();
-  copy.open(call.id, rows, tokens, channels, n.cls);
-  return copy.require(all ? 0 : HWY_MAX(n.cls, range.begin - reach),
-                      all ? tokens : HWY_MIN(tokens, HWY_MAX(range.end + reach, range.chunk_end)));
-}
+class OtherRows {
+ public:
+  OtherRows(const Call<T>& call, TileIndex at, RowCopy<T>& copy, const TokenView<const T>& view, int64_t tokens,
+            int64_t channels, const Neighbourhood& n)
+      : call_(call),
+        at_(at),
+        view_(view),
+        rows_(head_rows(view, at)),
+        copy_(RowCopy<T>::pays(rows_, tokens, channels) ? &copy : nullptr),
+        tokens_(tokens),
+        channels_(channels),
+        cls_(n.cls),
+        reach_(!n.head->pairs.empty()    ? tokens
+               : n.head->offsets.empty() ? 0
+                                         : n.head->offsets.back()) {
+    if (copy_ != nullptr) copy_->open(call.id, rows_, tokens, channels, cls_);
+  }
+
+  /// All that self tokens [begin, end) meet, and these tokens themselves.
+  Rows<const T> around(int64_t begin, int64_t end) const {
+    if (copy_ == nullptr) return rows_;
+    return copy_->require(HWY_MAX(cls_, begin - reach_), HWY_MIN(tokens_, end + reach_));
+  }
+
+  /// What the block after `end` will be the first to reach.
+  void fetch_after(int64_t end, NextRows& next) const {
+    next.add(view_, call_.shape, at_, end + reach_, lanes<T>(), tokens_, channels_);
+  }
+
+ private:
+  const Call<T>& call_;
+  TileIndex at_;
+  const TokenView<const T>& view_;
+  Rows<const T> rows_;
+  RowCopy<T>* copy_;
+  int64_t tokens_, channels_, cls_, reach_;
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fib::kernels

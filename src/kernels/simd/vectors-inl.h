@@ -13,6 +13,10 @@
 #include <cstdint>
 #include <limits>
 
+/// For lambdas of inner loops: compiled for the target, and never a call.
+#undef FIB_INLINE_LAMBDA
+#define FIB_INLINE_LAMBDA HWY_ATTR __attribute__((always_inline))
+
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
 namespace HWY_NAMESPACE {

@@ -55,7 +55,8 @@ Geometry two_grids(Grid query, Grid key, int64_t cls) {
 }
 
 TEST(LayerSupport, of_equal_grids_is_the_pattern_itself) {
-  const SupportSet layer = layer_support(AttentionSpec::parse("fibottention:masking=zero"), two_grids({7, 7}, {7, 7}, 1));
+  const SupportSet layer =
+      layer_support(AttentionSpec::parse("fibottention:masking=zero"), two_grids({7, 7}, {7, 7}, 1));
   PatternGeometry pattern;
   pattern.patches = 49;
   pattern.heads = 3;

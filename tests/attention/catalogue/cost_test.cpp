@@ -19,10 +19,15 @@ TEST(AttentionCost, is_what_the_paper_prints_for_vit_base) {
 }
 
 TEST(AttentionCost, has_the_pruning_ratios_of_the_papers_table) {
-  const std::pair<const char*, double> printed[] = {
-      {"full", 0},           {"random", 98.52},   {"topk", 98.48},       {"sparse-transformer", 98.47},
-      {"bigbird", 97.96},    {"longformer", 98.47}, {"linformer", 97.96}, {"efficient", 97.98},
-      {"fibottention", 98.01}};
+  const std::pair<const char*, double> printed[] = {{"full", 0},
+                                                    {"random", 98.52},
+                                                    {"topk", 98.48},
+                                                    {"sparse-transformer", 98.47},
+                                                    {"bigbird", 97.96},
+                                                    {"longformer", 98.47},
+                                                    {"linformer", 97.96},
+                                                    {"efficient", 97.98},
+                                                    {"fibottention", 98.01}};
   for (const auto& [name, percent] : printed) {
     EXPECT_NEAR(100 * cost_of(name).pruning_ratio, percent, 0.006) << name;
   }

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The main job on real data: one small vision transformer, trained with full attention and with Fibottention.
+# Usage: scripts/demo.sh [OPTION OF fib train...]     e.g. scripts/demo.sh --seed 1 --epochs 8
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fib=build/fib
+out=build/demo
+[[ -x $fib ]] || { echo "demo: $fib is not built, run make build" >&2; exit 1; }
+started=$SECONDS
+
+cat <<'TEXT'
+
+  Fibottention demo
+  A vision transformer (dim 96, depth 4, twelve heads) learns Fashion-MNIST: 28 x 28 pixels in patches of 2 are
+  14 x 14 = 196 tokens, as in the paper. Twice, with the same seed, images and steps: once every token looks at every
+  other, once each head looks only at distances from its own row of the Wythoff array.
+
+TEXT
+
+for attention in full fibottention; do
+  rm -rf "${out:?}/$attention"
+  echo "== $attention"
+  "$fib" train --recipe recipes/demo.toml --attention "$attention" --out "$out/$attention" "$@"
+  echo
+done
+
+echo "== side by side"
+"$fib" runs "$out/full" "$out/fibottention" --plot "$out/curves.svg" --plot "$out/curves.png"
+
+cat <<TEXT
+
+  Took $((SECONDS - started)) seconds. The curves are in $out/curves.svg and $out/curves.png, the runs beside them;
+  tensorboard --logdir $out shows them too.
+
+  Try next
+    build/fib pattern --tokens 196 --heads 12 --svg pattern.svg      what the twelve heads look at
+    build/fib train --recipe recipes/demo.toml --modified --out build/demo/modified
+    build/fib train --recipe recipes/fashion-mnist.toml --out runs/fashion    all images, ten epochs
+    build/fib eval --run $out/fibottention                     the test again, from the saved weights
+    scripts/get-data.sh, then recipes/cifar10-small.toml             the comparison of docs/results.md
+
+TEXT

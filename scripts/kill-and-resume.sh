@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Kills a training run at random moments, also while it writes checkpoints and while its disk is full, resumes it each
+# time, and compares what is left at the end with a run that nobody disturbed: all bits must agree.
+# Usage: scripts/kill-and-resume.sh [KILLS=20] [PROCESSES=1]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+kills=${1:-20}
+processes=${2:-1}
+fib=$PWD/build/fib
+work=$(mktemp -d)
+cleanup() {
+  mountpoint -q "$work/small" && umount "$work/small"
+  rm -rf "$work"
+}
+trap cleanup EXIT
+
+# A checkpoint after every step, so that most kills meet one being written; everything random is on.
+options=(--model vit_nano_patch2_28 --limit-per-class 40 --validation-fraction 0.005 --batch 20 --epochs 3 --threads 1
+  --workers 1 --checkpoint-every 1 --log-every 1 --crop padded --mixup 0.8 --cutmix 1 --dropout 0.1 --drop-path 0.1
+  --attention-dropout 0.1 --eval-batch 500 --quiet)
+
+# Starts a run in the background; its processes are in pids.
+start() {
+  pids=()
+  local port=$((20000 + RANDOM % 20000)) rank
+  for ((rank = 0; rank < processes; ++rank)); do
+    if ((processes == 1)); then
+      "$fib" train "${options[@]}" "$@" >>"$work/log" 2>&1 &
+    else
+      RANK=$rank WORLD_SIZE=$processes LOCAL_WORLD_SIZE=$processes MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+        "$fib" train "${options[@]}" "$@" >>"$work/log" 2>&1 &
+    fi
+    pids+=($!)
+  done
+}
+
+# Succeeds when every process of the run did.
+finish() {
+  local pid code=0
+  for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
+  return "$code"
+}
+
+check_same() {
+  local file
+  for file in model.safetensors ema.safetensors best.safetensors metrics.jsonl; do
+    cmp "$work/whole/$file" "$1/$file" || { echo "kill-and-resume: $file differs" >&2; exit 1; }
+  done
+}
+
+began=$(date +%s%N)
+start --out "$work/whole"
+finish || { cat "$work/log" >&2; exit 1; }
+took=$(( ($(date +%s%N) - began) / 1000000 ))
+echo "undisturbed: $took ms"
+
+resume=()
+for ((i = 1; i <= kills; ++i)); do
+  start --out "$work/killed" "${resume[@]}"
+  sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.3f", (0.1 + r / 32768) * t / 1000 }')"
+  victim=${pids[RANDOM % processes]}
+  if kill -9 "$victim" 2>/dev/null; then what=killed; else what="was already done"; fi
+  finish || true
+  [[ -e $work/killed/config.toml ]] && resume=(--resume)
+  left=$(find "$work/killed" -name '.fib-*.tmp' 2>/dev/null | wc -l)
+  echo "$i of $kills: $what${left:+, $left files half written}"
+done
+start --out "$work/killed" "${resume[@]}"
+finish || { tail -5 "$work/log" >&2; exit 1; }
+check_same "$work/killed"
+echo "killed $kills times: the same bits"
+
+# A disk that is too small for a second checkpoint beside the first.
+mkdir "$work/small"
+size=$(du -sk "$work/whole" | cut -f1)
+if ! mount -t tmpfs -o "size=${size}k" tmpfs "$work/small" 2>/dev/null; then
+  echo "full disk: skipped, needs the right to mount"
+  exit 0
+fi
+: >"$work/log"
+start --out "$work/small/run"
+if finish; then
+  echo "kill-and-resume: the disk of $size KiB was not full" >&2
+  exit 1
+fi
+grep -q "No space left on device" "$work/log" || { cat "$work/log" >&2; exit 1; }
+echo "full disk: $(grep -m1 'No space left' "$work/log")"
+mount -o remount,size=1g "$work/small"
+start --out "$work/small/run" --resume
+finish || { tail -5 "$work/log" >&2; exit 1; }
+check_same "$work/small/run"
+echo "full disk, then room again: the same bits"

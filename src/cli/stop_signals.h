@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ctrl-C and a polite kill as a wish that long work can grant at its next good moment.
+#pragma once
+
+namespace fib::cli {
+
+/// While it lives SIGINT and SIGTERM only leave a note; the second one ends the program as usual.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The signal that came; 0: none.
+  static int received();
+};
+
+}  // namespace fib::cli

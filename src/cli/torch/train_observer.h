@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees of a training run.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/progress.h"
+#include "training/observer.h"
+
+namespace fib::cli {
+
+class TrainObserver : public training::Observer {
+ public:
+  explicit TrainObserver(bool quiet) : quiet_(quiet) {}
+
+  void started(const training::RunFacts& facts) override;
+  void stepped(const training::StepFacts& facts) override;
+  void evaluating(const std::string& split, int64_t done, int64_t total) override;
+  void evaluated(const training::EvaluationFacts& facts) override;
+  void noted(const std::string& line) override;
+  bool wants_stop() override;
+
+ private:
+  void say(const std::string& line);
+
+  bool quiet_;
+  std::unique_ptr<Progress> progress_;
+  training::StepFacts last_;
+  int64_t images_ = 0;
+  double loss_ = 0;  ///< smoothed, for the eye
+};
+
+}  // namespace fib::cli

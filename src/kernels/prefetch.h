@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetching ahead what hardware cannot foresee: rows that lie kilobytes apart, as in a packed qkv, each on its own page.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/call.h"
+
+namespace fib::kernels {
+
+/// Whether rows lie so far apart that reading on to the next line does not lead to the next row.
+inline bool far_apart(int64_t stride, int64_t channels) { return stride >= 2 * channels || stride <= -2 * channels; }
+
+/// The rows that the next block will be the first to touch, fetched into L2 while the current one computes.
+class NextRows {
+ public:
+  void clear() { count_ = 0; }
+
+  /// Rows [token, token + rows) of (b, h); beyond the last token, the first rows of the next head.
+  template <class T>
+  void add(const TokenView<T>& view, const AttentionShape& shape, TileIndex at, int64_t token, int64_t rows,
+           int64_t tokens, int64_t channels) {
+    if (!far_apart(view.token_stride, channels)) return;
+    if (token >= tokens) {
+      token -= tokens;
+      if (++at.h == shape.heads) at.h = 0, ++at.b;
+      if (at.b == shape.batch || token >= tokens) return;
+    }
+    runs_[count_++] = {reinterpret_cast<const char*>(view.row(at.b, at.h, token)),
+                       view.token_stride * static_cast<int64_t>(sizeof(T)), channels * static_cast<int64_t>(sizeof(T)),
+                       rows < tokens - token ? rows : tokens - token};
+  }
+
+  /// Part i of n of all rows.
+  void fetch(int64_t i, int64_t n) const {
+    for (int r = 0; r < count_; ++r) {
+      const Run& run = runs_[r];
+      for (int64_t row = run.rows * i / n; row < run.rows * (i + 1) / n; ++row) {
+        const char* at = run.data + row * run.stride;
+        for (int64_t byte = 0; byte < run.bytes; byte += kLine) __builtin_prefetch(at + byte, 0, 2);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  struct Run {
+    const char* data;
+    int64_t stride, bytes, rows;
+  };
+  Run runs_[6];
+  int count_ = 0;
+};
+
+}  // namespace fib::kernels

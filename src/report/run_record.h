@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finished training run as its directory tells it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace fib::report {
+
+struct CurvePoint {
+  double epoch = 0;
+  double value = 0;
+};
+
+struct RunRecord {
+  std::string name;  ///< of the directory
+  std::string model, attention, data;
+  int64_t seed = 0;
+  int64_t train_images = 0;
+  double epochs = 0;
+  double test_top1 = 0;
+  double images_per_second = 0;  ///< of training
+  double step_ms = 0, attention_ms = 0;
+  double pair_share = 1;  ///< of all pairs of tokens, class token included
+  double peak_memory_mb = 0;
+  std::vector<CurvePoint> train_loss;  ///< mean of each epoch
+  std::vector<CurvePoint> validation;  ///< top-1 of the averaged weights, of the model where none are kept
+
+  double seconds(double epoch) const { return epoch * static_cast<double>(train_images) / images_per_second; }
+};
+
+/// Throws std::runtime_error where the directory holds no finished run.
+RunRecord read_run(const std::filesystem::path& directory);
+
+}  // namespace fib::report

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/groups.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+namespace fib::training {
+namespace {
+
+constexpr std::array<std::string_view, 7> kWithoutDecay = {
+    "cls_token", "dist_token", "pos_embed", "time_embed", "relative_position_bias_table", "rel_pos_h", "rel_pos_w"};
+
+std::string_view leaf_of(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace
+
+bool decays(const std::string& name, int64_t dimensions) {
+  const std::string_view leaf = leaf_of(name);
+  return dimensions > 1 && leaf != "bias" && std::ranges::find(kWithoutDecay, leaf) == kWithoutDecay.end();
+}
+
+int64_t layer_of(const std::string& name, int64_t depth) {
+  static constexpr std::string_view kBlocks = "blocks.";
+  if (name.starts_with(kBlocks)) return std::atoll(name.c_str() + kBlocks.size()) + 1;
+  const std::string_view leaf = leaf_of(name);
+  const bool embedding = name.starts_with("patch_embed.") || leaf == "cls_token" || leaf == "dist_token" ||
+                         leaf == "pos_embed" || leaf == "time_embed";
+  return embedding ? 0 : depth + 1;
+}
+
+std::vector<Group> parameter_groups(const FlatParameters& parameters, const GroupOptions& options) {
+  std::vector<Group> groups;
+  for (const Segment& segment : parameters.segments()) {
+    if (!segment.trained) continue;
+    const double exponent = static_cast<double>(options.depth + 1 - layer_of(segment.name, options.depth));
+    const Group group{.begin = segment.offset,
+                      .end = segment.offset + segment.size,
+                      .lr_scale = std::pow(options.layer_decay, exponent),
+                      .weight_decay = decays(segment.name, segment.tensor.dim()) ? options.weight_decay : 0};
+    if (!groups.empty()) groups.back().end = segment.offset;
+    const bool alike =
+        !groups.empty() && groups.back().lr_scale == group.lr_scale && groups.back().weight_decay == group.weight_decay;
+    if (alike)
+      groups.back().end = group.end;
+    else
+      groups.push_back(group);
+  }
+  return groups;
+}
+
+}  // namespace fib::training

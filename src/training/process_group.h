@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes that train one model together, over Gloo. With one process every call returns at once.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace fib::training {
+
+/// What whoever starts the processes says in their environment, as torchrun does.
+struct Launch {
+  int rank = 0;
+  int world = 1;
+  int local_world = 1;  ///< processes on this machine
+  std::string address = "127.0.0.1";
+  int port = 29500;
+  bool agent_store = false;  ///< torchrun itself serves the store at address:port
+  std::string attempt;       ///< which restart this is, where torchrun counts them
+
+  /// RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Throws std::invalid_argument where some are
+  /// missing or are not what they should be; without any there is one process.
+  static Launch from_environment();
+};
+
+/// Another process is gone, or does not answer.
+struct LostRank : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Collective calls: every process must make the same ones in the same order. They throw LostRank.
+class ProcessGroup {
+ public:
+  /// Waits for all others.
+  explicit ProcessGroup(const Launch& launch = {});
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const { return launch_.rank; }
+  int world() const { return launch_.world; }
+  bool is_first() const { return launch_.rank == 0; }
+
+  /// A sum under way; the tensor must not be touched before wait() returns.
+  class Pending {
+   public:
+    virtual ~Pending() = default;
+    virtual void wait() = 0;
+  };
+  std::unique_ptr<Pending> begin_sum(const at::Tensor& tensor);
+
+  /// Over all processes, in place.
+  void sum(const at::Tensor& tensor) { begin_sum(tensor)->wait(); }
+  /// What process 0 has.
+  void broadcast(const at::Tensor& tensor);
+
+ private:
+  struct Gloo;
+  Launch launch_;
+  std::unique_ptr<Gloo> gloo_;  ///< null where there is one process
+};
+
+/// The text that process 0 has.
+std::string broadcast_text(ProcessGroup& group, std::string text);
+
+}  // namespace fib::training

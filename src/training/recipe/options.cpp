@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/recipe/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+
+#include "base/nearest.h"
+
+namespace fib::training {
+namespace {
+
+template <class... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+[[noreturn]] void refuse(const Option& option, std::string_view received) {
+  throw std::invalid_argument(option.key + ": received " + std::string(received) + ", accepted " + option.accepted());
+}
+
+std::string number_text(double value) {
+  std::array<char, 64> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return {buffer.data(), end};
+}
+
+template <class Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<Span> parse_span(std::string_view text) {
+  const size_t comma = text.find(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto low = parse_number<double>(text.substr(0, comma));
+  const auto high = parse_number<double>(text.substr(comma + 1));
+  if (!low || !high) return std::nullopt;
+  return Span{*low, *high};
+}
+
+std::optional<bool> parse_switch(std::string_view text) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  return std::nullopt;
+}
+
+bool contains(const Interval& interval, double value) {
+  const bool above = interval.open_least ? value > interval.least : value >= interval.least;
+  const bool below = interval.open_most ? value < interval.most : value <= interval.most;
+  return above && below && std::isfinite(value);
+}
+
+/// " from 0 and below 1"
+std::string words(const Interval& interval) {
+  std::string text;
+  if (std::isfinite(interval.least)) text += (interval.open_least ? " above " : " from ") + number_text(interval.least);
+  if (std::isfinite(interval.most))
+    text += (text.empty()         ? ""
+             : interval.open_most ? " and"
+                                  : "") +
+            std::string(interval.open_most ? " below " : " to ") + number_text(interval.most);
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& items) {
+  std::string text;
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
+}
+
+/// A TOML float needs a point or an exponent.
+std::string float_text(double value) {
+  std::string text = number_text(value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
+void check_value(const Option& option, const Option::Value& value) {
+  const auto inside = [&](double x) { return contains(option.interval, x); };
+  const bool good =
+      std::visit(Overloaded{[&](const std::string& word) {
+                              return option.choices.empty() || std::ranges::count(option.choices, word) > 0;
+                            },
+                            [&](int64_t x) { return inside(static_cast<double>(x)); },
+                            [&](double x) { return inside(x); }, [](bool) { return true; },
+                            [&](const Span& s) { return inside(s.low) && inside(s.high) && s.low <= s.high; }},
+                 value);
+  if (!good) refuse(option, to_toml(value));
+}
+
+void require_line(const Option& option, const std::string& word) {
+  if (std::ranges::any_of(word, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    throw std::invalid_argument(option.key + ": received text with control characters, accepted one line of text");
+}
+
+}  // namespace
+
+std::string to_toml(const Option::Value& value) {
+  return std::visit(
+      Overloaded{[](const std::string& word) { return quoted(word); }, [](int64_t x) { return std::to_string(x); },
+                 [](double x) { return float_text(x); }, [](bool on) { return std::string(on ? "true" : "false"); },
+                 [](const Span& s) { return "[" + float_text(s.low) + ", " + float_text(s.high) + "]"; }},
+      value);
+}
+
+std::string Option::flag() const {
+  std::string name = "--" + key;
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+std::string Option::accepted() const {
+  return std::visit(
+      Overloaded{[&](std::string Recipe::*) { return choices.empty() ? std::string("text") : joined(choices); },
+                 [&](int64_t Recipe::*) { return "an integer" + words(interval); },
+                 [&](double Recipe::*) { return "a number" + words(interval); },
+                 [](bool Recipe::*) { return std::string("true or false"); },
+                 [&](Span Recipe::*) { return "two numbers" + words(interval) + ", the smaller first"; }},
+      field);
+}
+
+Option::Value Option::get(const Recipe& recipe) const {
+  return std::visit([&](auto member) { return Value(recipe.*member); }, field);
+}
+
+void Option::set(Recipe& recipe, const Value& value) const {
+  check_value(*this, value);
+  std::visit(
+      [&](auto member) {
+        using T = std::remove_reference_t<decltype(recipe.*member)>;
+        const T* typed = std::get_if<T>(&value);
+        if (typed == nullptr) refuse(*this, to_toml(value));
+        if constexpr (std::is_same_v<T, std::string>) require_line(*this, *typed);
+        recipe.*member = *typed;
+      },
+      field);
+}
+
+void Option::parse(Recipe& recipe, std::string_view text) const {
+  const auto use = [&](const auto& parsed) {
+    if (!parsed) refuse(*this, "'" + std::string(text) + "'");
+    set(recipe, *parsed);
+  };
+  std::visit(
+      Overloaded{[&](std::string Recipe::*) { set(recipe, std::string(text)); },
+                 [&](int64_t Recipe::*) { use(parse_number<int64_t>(text)); },
+                 [&](double Recipe::*) { use(parse_number<double>(text)); },
+                 [&](bool Recipe::*) { use(parse_switch(text)); }, [&](Span Recipe::*) { use(parse_span(text)); }},
+      field);
+}
+
+const Option& find_option(std::string_view key) {
+  std::vector<std::string> keys;
+  for (const Option& option : options()) {
+    if (option.key == key) return option;
+    keys.push_back(option.key);
+  }
+  throw std::invalid_argument(unknown_name("option", key, keys));
+}
+
+void check_recipe(const Recipe& r) {
+  const auto require = [](bool good, const std::string& message) {
+    if (!good) throw std::invalid_argument(message);
+  };
+  require(r.batch % r.accumulate == 0, "batch " + std::to_string(r.batch) + " does not divide into accumulate = " +
+                                           std::to_string(r.accumulate) + " parts");
+  require(r.warmup_epochs < static_cast<double>(r.epochs) || r.warmup_epochs == 0,
+          "warmup_epochs " + number_text(r.warmup_epochs) + " must be below epochs " + std::to_string(r.epochs));
+  require(r.min_lr <= r.peak_lr(),
+          "min_lr " + number_text(r.min_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
+  require(r.warmup_lr <= r.peak_lr(),
+          "warmup_lr " + number_text(r.warmup_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
+}
+
+}  // namespace fib::training

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/recipe/options.h"
+
+namespace fib::training {
+namespace {
+
+constexpr Interval kPositive{.least = 0, .open_least = true};
+constexpr Interval kNotNegative{.least = 0};
+constexpr Interval kAtLeastOne{.least = 1};
+constexpr Interval kShare{.least = 0, .most = 1};
+constexpr Interval kRate{.least = 0, .most = 1, .open_most = true};
+
+std::vector<Option> model_options() {
+  return {
+      {"model", "model", &Recipe::model, "a name that `fib models` lists"},
+      {"model", "attention", &Recipe::attention, "NAME or NAME:key=value,… as `fib attentions` lists them"},
+      {"model", "resolution", &Recipe::resolution, "side of the pictures in pixels; 0: the model's own", kNotNegative},
+      {"model", "patch", &Recipe::patch, "side of a patch in pixels; 0: the model's own", kNotNegative},
+      {"model", "pool", &Recipe::pool, "what the classifier sees", {}, {"token", "mean"}},
+      {"model", "dropout", &Recipe::dropout, "after embeddings, projections and in the MLP", kRate},
+      {"model", "attention_dropout", &Recipe::attention_dropout, "of attention weights", kRate},
+      {"model", "drop_path", &Recipe::drop_path, "of the last block's branches; earlier ones grow from 0", kRate},
+      {"model", "weights", &Recipe::weights, "safetensors file to start from; empty: random weights"},
+  };
+}
+
+std::vector<Option> data_options() {
+  return {
+      {"data", "data", &Recipe::data, "KIND or KIND:PATH as `fib datasets` lists them"},
+      {"data", "validation_fraction", &Recipe::validation_fraction,
+       "of the training set, held out to choose the best weights", kRate},
+      {"data",
+       "train_fraction",
+       &Recipe::train_fraction,
+       "of what is left, used for training",
+       {.least = 0, .most = 1, .open_least = true}},
+      {"data", "limit_per_class", &Recipe::limit_per_class, "most training images of a class; 0: no limit",
+       kNotNegative},
+      {"data", "split_seed", &Recipe::split_seed, "which images are held out", kNotNegative},
+      {"data",
+       "workers",
+       &Recipe::workers,
+       "threads that prepare images; 0: as many as train",
+       kNotNegative,
+       {},
+       false},
+      {"data", "prefetch", &Recipe::prefetch, "batches prepared ahead", kAtLeastOne, {}, false},
+      {"data", "skip_bad", &Recipe::skip_bad, "put another image in place of an unreadable one instead of stopping"},
+  };
+}
+
+std::vector<Option> augment_options() {
+  return {
+      {"augment",
+       "crop",
+       &Recipe::crop,
+       "random resized crop, random shift, or the whole picture",
+       {},
+       {"resized", "padded", "none"}},
+      {"augment",
+       "crop_scale",
+       &Recipe::crop_scale,
+       "area of a resized crop",
+       {.least = 0, .most = 1, .open_least = true}},
+      {"augment", "crop_ratio", &Recipe::crop_ratio, "width over height of a resized crop", kPositive},
+      {"augment", "crop_padding", &Recipe::crop_padding, "pixels that a padded crop shifts by at most", kNotNegative},
+      {"augment", "flip", &Recipe::flip, "probability of a horizontal flip", kShare},
+      {"augment", "color_jitter", &Recipe::color_jitter,
+       "of brightness, contrast, saturation; unused with rand_augment", kNotNegative},
+      {"augment", "rand_augment", &Recipe::rand_augment, "such as rand-m15-n2-mstd1.0-inc1; empty: none"},
+      {"augment", "random_erasing", &Recipe::random_erasing, "probability of a box of noise", kShare},
+      {"augment", "mixup", &Recipe::mixup, "alpha of mixup; 0: off", kNotNegative},
+      {"augment", "cutmix", &Recipe::cutmix, "alpha of cutmix; 0: off", kNotNegative},
+      {"augment", "mix_probability", &Recipe::mix_probability, "that a batch is mixed at all", kShare},
+      {"augment", "mix_switch", &Recipe::mix_switch, "probability of cutmix where both are on", kShare},
+      {"augment",
+       "eval_crop",
+       &Recipe::eval_crop,
+       "share of the side that evaluation sees",
+       {.least = 0, .most = 1, .open_least = true}},
+  };
+}
+
+std::vector<Option> optimizer_options() {
+  return {
+      {"optimizer", "batch", &Recipe::batch, "images of one step, over all processes", kAtLeastOne},
+      {"optimizer", "accumulate", &Recipe::accumulate, "parts that a step's batch is computed in", kAtLeastOne},
+      {"optimizer", "lr", &Recipe::lr, "learning rate at the top of the schedule", kPositive},
+      {"optimizer", "lr_batch", &Recipe::lr_batch, "batch that lr is meant for, others scale it; 0: lr as it is",
+       kNotNegative},
+      {"optimizer", "weight_decay", &Recipe::weight_decay, "of weights; biases, norms and embeddings have none",
+       kNotNegative},
+      {"optimizer", "beta1", &Recipe::beta1, "memory of AdamW's mean", kRate},
+      {"optimizer", "beta2", &Recipe::beta2, "memory of AdamW's square", kRate},
+      {"optimizer", "eps", &Recipe::eps, "of AdamW's denominator", kPositive},
+      {"optimizer", "clip", &Recipe::clip, "largest norm of the gradient; 0: no limit", kNotNegative},
+      {"optimizer",
+       "layer_decay",
+       &Recipe::layer_decay,
+       "factor of the learning rate from a block to the one before",
+       {.least = 0, .most = 1, .open_least = true}},
+      {"optimizer", "smoothing", &Recipe::smoothing, "of labels", kRate},
+  };
+}
+
+std::vector<Option> schedule_options() {
+  return {
+      {"schedule", "epochs", &Recipe::epochs, "times that every training image is seen", kAtLeastOne},
+      {"schedule", "schedule", &Recipe::schedule, "when the learning rate changes", {}, {"epoch", "step"}},
+      {"schedule", "warmup_epochs", &Recipe::warmup_epochs, "epochs of linear growth; 0: none", kNotNegative},
+      {"schedule", "warmup_lr", &Recipe::warmup_lr, "learning rate it grows from", kNotNegative},
+      {"schedule", "min_lr", &Recipe::min_lr, "learning rate at the end of the cosine", kNotNegative},
+      {"ema", "ema", &Recipe::ema, "decay of the averaged weights; 0: none are kept", kRate},
+      {"ema", "ema_warmup", &Recipe::ema_warmup, "after n steps the decay is at most (1 + n) / (10 + n)"},
+  };
+}
+
+std::vector<Option> run_options() {
+  return {
+      {"run", "seed", &Recipe::seed, "of initial weights, order, augmentation and dropout", kNotNegative},
+      {"run",
+       "threads",
+       &Recipe::threads,
+       "of each process; 0: the cores divided among the processes",
+       kNotNegative,
+       {},
+       false},
+      {"run", "eval_every", &Recipe::eval_every, "epochs between evaluations", kAtLeastOne},
+      {"run",
+       "eval_batch",
+       &Recipe::eval_batch,
+       "images of one step of evaluation; 0: as in training",
+       kNotNegative,
+       {},
+       false},
+      {"run",
+       "checkpoint_every",
+       &Recipe::checkpoint_every,
+       "steps between checkpoints; 0: after every epoch",
+       kNotNegative,
+       {},
+       false},
+      {"run", "log_every", &Recipe::log_every, "steps between lines of metrics.jsonl", kAtLeastOne, {}, false},
+  };
+}
+
+std::vector<Option> joined() {
+  std::vector<Option> all;
+  for (auto* part : {model_options, data_options, augment_options, optimizer_options, schedule_options, run_options})
+    for (Option& option : part()) all.push_back(std::move(option));
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Option>& options() {
+  static const std::vector<Option> table = joined();
+  return table;
+}
+
+}  // namespace fib::training

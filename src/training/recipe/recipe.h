@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that decides what a training run computes, as plain values. What each one means, accepts and is called on
+// the command line and in TOML stands once, in the table of options.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fib::training {
+
+/// Two numbers, low <= high.
+struct Span {
+  double low = 0;
+  double high = 1;
+  friend bool operator==(const Span&, const Span&) = default;
+};
+
+struct Recipe {
+  // model
+  std::string model = "vit_micro_patch2_28";
+  std::string attention = "fibottention";
+  int64_t resolution = 0;
+  int64_t patch = 0;
+  std::string pool = "token";
+  double dropout = 0;
+  double attention_dropout = 0;
+  double drop_path = 0;
+  std::string weights;
+
+  // data
+  std::string data = "fashion-mnist";
+  double validation_fraction = 0.1;
+  double train_fraction = 1;
+  int64_t limit_per_class = 0;
+  int64_t split_seed = 0;
+  int64_t workers = 0;
+  int64_t prefetch = 4;
+  bool skip_bad = false;
+
+  // augment
+  std::string crop = "none";
+  Span crop_scale = {0.08, 1};
+  Span crop_ratio = {0.67, 1.5};
+  int64_t crop_padding = 4;
+  double flip = 0.5;
+  double color_jitter = 0;
+  std::string rand_augment;
+  double random_erasing = 0;
+  double mixup = 0;
+  double cutmix = 0;
+  double mix_probability = 1;
+  double mix_switch = 0.5;
+  double eval_crop = 1;
+
+  // optimizer
+  int64_t batch = 64;
+  int64_t accumulate = 1;
+  double lr = 1e-3;
+  int64_t lr_batch = 0;
+  double weight_decay = 0.05;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double clip = 1;
+  double layer_decay = 1;
+  double smoothing = 0.1;
+
+  // schedule
+  int64_t epochs = 10;
+  std::string schedule = "step";
+  double warmup_epochs = 1;
+  double warmup_lr = 1e-6;
+  double min_lr = 1e-5;
+
+  // ema
+  double ema = 0.999;
+  bool ema_warmup = true;
+
+  // run
+  int64_t seed = 0;
+  int64_t threads = 0;
+  int64_t eval_every = 1;
+  int64_t eval_batch = 0;
+  int64_t checkpoint_every = 0;
+  int64_t log_every = 10;
+
+  /// The learning rate at the top of the schedule.
+  double peak_lr() const { return lr_batch > 0 ? lr * static_cast<double>(batch) / static_cast<double>(lr_batch) : lr; }
+
+  friend bool operator==(const Recipe&, const Recipe&) = default;
+};
+
+}  // namespace fib::training

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/recipe/toml.h"
+
+#include <toml++/toml.h>
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
+#include "base/nearest.h"
+#include "training/recipe/options.h"
+
+namespace fib::training {
+namespace {
+
+std::string place(const std::string& file, const toml::node& node) {
+  return file + ":" + std::to_string(node.source().begin.line) + ": ";
+}
+
+std::optional<Option::Value> span_value(const toml::array& array) {
+  if (array.size() != 2) return std::nullopt;
+  const auto low = array[0].value<double>();
+  const auto high = array[1].value<double>();
+  if (!low || !high) return std::nullopt;
+  return Span{*low, *high};
+}
+
+/// The node as the option's type; an integer serves as a number, nothing else is converted.
+std::optional<Option::Value> value_of(const Option& option, const toml::node& node) {
+  if (const auto* word = node.as_string()) return word->get();
+  if (const auto* on = node.as_boolean()) return on->get();
+  if (const auto* array = node.as_array()) return span_value(*array);
+  if (std::holds_alternative<double Recipe::*>(option.field)) {
+    if (const auto number = node.value<double>()) return *number;
+  }
+  if (const auto* integer = node.as_integer()) return integer->get();
+  if (const auto* number = node.as_floating_point()) return number->get();
+  return std::nullopt;
+}
+
+void read_value(Recipe& recipe, const std::string& section, const toml::key& key, const toml::node& node,
+                const std::string& file) {
+  try {
+    const Option& option = find_option(key.str());
+    if (option.section != section)
+      throw std::invalid_argument("'" + option.key + "' belongs below [" + option.section + "], not [" + section + "]");
+    const auto value = value_of(option, node);
+    if (!value) throw std::invalid_argument(option.key + ": accepted " + option.accepted());
+    option.set(recipe, *value);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(place(file, node) + error.what());
+  }
+}
+
+void require_section(const std::string& name, const toml::node& node, const std::string& file) {
+  std::vector<std::string> sections;
+  for (const Option& option : options())
+    if (sections.empty() || sections.back() != option.section) sections.push_back(option.section);
+  for (const std::string& known : sections)
+    if (known == name && node.is_table()) return;
+  if (node.is_table()) throw std::invalid_argument(place(file, node) + unknown_name("section", name, sections));
+  throw std::invalid_argument(place(file, node) + "'" + name + "' stands below no [section]");
+}
+
+}  // namespace
+
+void read_toml(Recipe& recipe, const std::string& text, const std::string& file) {
+  toml::table table;
+  try {
+    table = toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    throw std::invalid_argument(file + ":" + std::to_string(error.source().begin.line) + ": " +
+                                std::string(error.description()));
+  }
+  for (const auto& [section, node] : table) {
+    require_section(std::string(section.str()), node, file);
+    for (const auto& [key, value] : *node.as_table()) read_value(recipe, std::string(section.str()), key, value, file);
+  }
+}
+
+void read_toml_file(Recipe& recipe, const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in || std::filesystem::is_directory(file)) throw std::runtime_error("cannot read '" + file.string() + "'");
+  read_toml(recipe, {std::istreambuf_iterator<char>(in), {}}, file.string());
+}
+
+std::string write_toml(const Recipe& recipe) {
+  std::string text, section;
+  for (const Option& option : options()) {
+    if (option.section != section) {
+      text += (section.empty() ? "[" : "\n[") + option.section + "]\n";
+      section = option.section;
+    }
+    std::string line = option.key + " = " + to_toml(option.get(recipe));
+    if (line.size() < 36) line.resize(36, ' ');
+    text += line + "  # " + option.help + "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b) {
+  std::vector<std::string> keys;
+  for (const Option& option : options())
+    if (option.decides_result && option.get(a) != option.get(b)) keys.push_back(option.key);
+  return keys;
+}
+
+}  // namespace fib::training

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// fib train from the outside: what it writes, what it refuses, and that nothing that happens to it changes a bit.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "../run_fib.h"
+#include "files.h"
+
+namespace {
+
+using fib::test::mentions;
+using fib::test::TemporaryDirectory;
+
+/// Twelve steps of 16 images with everything random switched on, a checkpoint after each second one.
+const std::string kRecipe = R"(
+[model]
+model = "vit_nano_patch2_28"
+dropout = 0.1
+drop_path = 0.1
+attention_dropout = 0.1
+[data]
+validation_fraction = 0.2
+workers = 1
+[augment]
+crop = "padded"
+mixup = 0.8
+cutmix = 1.0
+[optimizer]
+batch = 16
+[schedule]
+epochs = 3
+[run]
+threads = 1
+checkpoint_every = 2
+eval_every = 3
+log_every = 1
+)";
+
+/// MNIST's file format: a magic number and dimensions, big-endian, then bytes.
+void write_idx(const std::string& file, const std::vector<uint32_t>& shape, const std::string& values) {
+  std::string content("\0\0\x08", 3);
+  content += static_cast<char>(shape.size());
+  for (const uint32_t size : shape)
+    for (const int shift : {24, 16, 8, 0}) content += static_cast<char>((size >> shift) & 0xFF);
+  fib::test::write_file(file, content + values);
+}
+
+/// Images of ten classes: the label decides which rows are bright, a formula adds something like noise.
+void write_images(const std::string& prefix, uint32_t count) {
+  std::string pixels, labels;
+  for (uint32_t i = 0; i < count; ++i) {
+    labels += static_cast<char>(i % 10);
+    for (uint32_t p = 0; p < 28 * 28; ++p)
+      pixels += static_cast<char>((p / 56 == i % 10 ? 150 : 20) + (i * 2654435761U + p * 40503U) % 97);
+  }
+  write_idx(prefix + "-images-idx3-ubyte", {count, 28, 28}, pixels);
+  write_idx(prefix + "-labels-idx1-ubyte", {count}, labels);
+}
+
+class Train : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directory(directory_ / "data");
+    write_images(directory_ / "data/train", 80);
+    write_images(directory_ / "data/t10k", 30);
+    fib::test::write_file(directory_ / "recipe.toml", kRecipe);
+  }
+
+  std::string path(const std::string& name) const { return directory_ / name; }
+  /// The arguments of a run.
+  std::string arguments(const std::string& name, const std::string& more = "") const {
+    const std::string data = mentions(more, "--data") ? "" : " --data mnist:" + path("data");
+    return "train --quiet --recipe " + path("recipe.toml") + data + " --out " + path(name) + " " + more;
+  }
+  Outcome train(const std::string& name, const std::string& more = "") const { return run_fib(arguments(name, more)); }
+  std::string bytes(const std::string& run, const std::string& file) const {
+    return fib::test::read_file(directory_.path() / run / file);
+  }
+  /// Weights, averages and the course of both runs are the same to the bit.
+  void expect_same(const std::string& a, const std::string& b) const {
+    for (const char* file : {"model.safetensors", "ema.safetensors", "best.safetensors", "metrics.jsonl"}) {
+      EXPECT_FALSE(bytes(a, file).empty()) << file;
+      EXPECT_TRUE(bytes(a, file) == bytes(b, file)) << file << " differs";
+    }
+  }
+
+  TemporaryDirectory directory_;
+};
+
+/// Starts fib with these arguments in the background.
+pid_t start(const std::string& arguments, const std::string& environment = "") {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  const std::string command = environment + " exec " FIB_BINARY " " + arguments + " >/dev/null 2>&1";
+  ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+  ::_exit(127);
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+size_t lines_of(const std::string& file) {
+  std::ifstream in(file);
+  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(in), {}, '\n'));
+}
+
+/// Until the run has written that many lines of metrics, or a minute has passed.
+void wait_for_lines(const std::string& file, size_t lines) {
+  for (int i = 0; i < 6000 && lines_of(file) < lines; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+TEST_F(Train, leaves_a_run_directory_that_says_everything) {
+  const Outcome outcome = train("run", "--json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto summary = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(summary, nlohmann::json::parse(bytes("run", "summary.json")));
+  EXPECT_EQ(summary.at("steps"), 12);
+  EXPECT_EQ(summary.at("test").at("images"), 30);
+  EXPECT_GT(summary.at("images_per_second").get<double>(), 0);
+  EXPECT_GT(summary.at("attention_ms").get<double>(), 0);
+  EXPECT_TRUE(mentions(bytes("run", "config.toml"), "model = \"vit_nano_patch2_28\""));
+  EXPECT_EQ(lines_of(path("run/metrics.jsonl")), 12U + 3 + 2 + 1) << "steps, epochs, two validations, one test";
+  EXPECT_FALSE(bytes("run", "events.out.tfevents.fib").empty());
+
+  // Its own config.toml makes the same run again.
+  const Outcome again = run_fib("train --quiet --recipe " + path("run/config.toml") + " --out " + path("again"));
+  ASSERT_EQ(again.code, 0) << again.err;
+  expect_same("run", "again");
+}
+
+TEST_F(Train, ends_with_the_same_bits_however_often_it_is_killed) {
+  ASSERT_EQ(train("whole").code, 0);
+  for (const size_t lines : {1U, 5U, 9U}) {
+    const std::string resume = lines == 1 ? "" : "--resume";
+    const pid_t child = start(arguments("killed", resume));
+    wait_for_lines(path("killed/metrics.jsonl"), lines);
+    ::kill(child, SIGKILL);
+    wait_for(child);
+  }
+  const Outcome outcome = train("killed", "--resume");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expect_same("whole", "killed");
+}
+
+TEST_F(Train, stops_politely_and_says_how_to_go_on) {
+  const pid_t child = start(arguments("run"));
+  wait_for_lines(path("run/metrics.jsonl"), 1);
+  ::kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 130);
+  ASSERT_EQ(train("run", "--resume").code, 0);
+  ASSERT_EQ(train("whole").code, 0);
+  expect_same("whole", "run");
+}
+
+TEST_F(Train, refuses_what_would_damage_a_run) {
+  ASSERT_EQ(train("run").code, 0);
+  EXPECT_TRUE(mentions(train("run").err, "already holds a run: add --resume"));
+  const Outcome other = train("run", "--resume --attention full --lr 0.5");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_TRUE(mentions(other.err, "attention = \"full\" (the run has \"fibottention\")"));
+  EXPECT_TRUE(mentions(other.err, "lr = 0.5"));
+  EXPECT_TRUE(mentions(train("nothing", "--resume").err, "holds no run to resume"));
+  const int lock = ::open(path("run/.lock").c_str(), O_RDWR);
+  ::flock(lock, LOCK_EX);
+  EXPECT_TRUE(mentions(train("run", "--resume").err, "in use by another process"));
+  ::close(lock);
+}
+
+TEST_F(Train, says_in_one_line_what_is_wrong) {
+  const Outcome key = train("run", "--weight-dekay 1");
+  EXPECT_EQ(key.code, 2);
+  EXPECT_TRUE(mentions(key.err, "--weight-decay"));
+  EXPECT_TRUE(mentions(train("run", "--data nothing").err, "nothing"));
+  EXPECT_TRUE(mentions(train("run", "--model nothing").err, "unknown model"));
+  EXPECT_TRUE(mentions(train("run", "--batch 0").err, "an integer from 1"));
+  EXPECT_TRUE(mentions(train("recipe.toml").err, "cannot make the run directory"));
+}
+
+TEST_F(Train, stops_at_a_loss_that_is_not_finite) {
+  const Outcome outcome = train("run", "--lr 1e30 --warmup-epochs 0 --clip 0");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(mentions(outcome.err, "is not finite at step")) << outcome.err;
+  EXPECT_TRUE(mentions(outcome.err, "last good checkpoint is step")) << outcome.err;
+}
+
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  ::bind(socket, reinterpret_cast<sockaddr*>(&address), length);
+  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+/// The two processes of one run.
+std::vector<pid_t> start_two(const std::string& arguments) {
+  const std::string place =
+      "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(free_port());
+  return {start(arguments, place + " RANK=0"), start(arguments, place + " RANK=1")};
+}
+
+std::vector<double> losses(const std::string& metrics) {
+  std::vector<double> found;
+  std::ifstream in(metrics);
+  for (std::string line; std::getline(in, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (json.contains("lr")) found.push_back(json.at("loss"));
+  }
+  return found;
+}
+
+const std::string kPlain = "--dropout 0 --drop-path 0 --attention-dropout 0 --mixup 0 --cutmix 0 ";
+
+TEST_F(Train, follows_one_process_with_two) {
+  ASSERT_EQ(train("one", kPlain).code, 0);
+  for (const pid_t child : start_two(arguments("two", kPlain))) EXPECT_EQ(wait_for(child), 0);
+  const auto one = losses(path("one/metrics.jsonl")), two = losses(path("two/metrics.jsonl"));
+  ASSERT_EQ(one.size(), 12U);
+  ASSERT_EQ(two.size(), 12U);
+  // The same sums in another order: float32 rounding, amplified by AdamW over twelve steps.
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(one[i], two[i], 1e-4) << "step " << i + 1;
+}
+
+TEST_F(Train, ends_all_processes_when_one_is_lost_and_resumes_to_the_bit) {
+  for (const pid_t child : start_two(arguments("whole"))) ASSERT_EQ(wait_for(child), 0);
+  const auto children = start_two(arguments("lost"));
+  wait_for_lines(path("lost/metrics.jsonl"), 3);
+  ::kill(children[1], SIGKILL);
+  wait_for(children[1]);
+  EXPECT_EQ(wait_for(children[0]), 1);
+  for (const pid_t child : start_two(arguments("lost", "--resume"))) ASSERT_EQ(wait_for(child), 0);
+  expect_same("whole", "lost");
+}
+
+}  // namespace

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/memory.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "ops/cases.h"
+
+namespace fib::ops {
+namespace {
+
+constexpr int64_t kTokens = 20000, kHeads = 2, kDim = 4;
+/// T × T floats of one head alone are 1600 MB.
+constexpr int64_t kAllowed = 160 << 20;
+
+template <class Attend>
+int64_t growth_of(Attend attend) {
+  const SupportPtr support =
+      make_support_ptr(named_support("fibottention", {kTokens - 1, 1, kHeads, std::nullopt, false}));
+  const at::Tensor x = torch::randn({1, kHeads, kTokens, kDim}).set_requires_grad(true);
+  const bench::PeakMemory peak;
+  std::get<0>(attend(x, support)).sum().backward();
+  return peak.growth().value_or(0);
+}
+
+TEST(Memory, of_the_kernel_never_holds_all_pairs_of_tokens) {
+  EXPECT_LT(growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_with_lse(x, x, x, s); }),
+            kAllowed / 8);
+}
+
+TEST(Memory, of_the_composite_path_never_holds_all_pairs_of_tokens) {
+  EXPECT_LT(growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_composite(x, x, x, s); }),
+            kAllowed);
+}
+
+}  // namespace
+}  // namespace fib::ops

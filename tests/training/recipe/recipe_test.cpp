@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+
+#include "files.h"
+#include "training/recipe/options.h"
+#include "training/recipe/toml.h"
+
+namespace fib::training {
+namespace {
+
+using fib::test::error_of;
+using fib::test::mentions;
+
+std::string toml_error(const std::string& text) {
+  Recipe recipe;
+  return error_of([&] { read_toml(recipe, text, "x.toml"); });
+}
+
+TEST(Options, have_keys_that_are_unique_and_defaults_that_they_accept) {
+  std::set<std::string> keys;
+  Recipe recipe;
+  for (const Option& option : options()) {
+    EXPECT_TRUE(keys.insert(option.key).second) << option.key;
+    EXPECT_FALSE(option.help.empty()) << option.key;
+    EXPECT_NO_THROW(option.set(recipe, option.get(recipe))) << option.key;
+  }
+  EXPECT_EQ(recipe, Recipe());
+  EXPECT_NO_THROW(check_recipe(recipe));
+}
+
+TEST(Options, stand_together_by_section) {
+  std::set<std::string> seen;
+  std::string section;
+  for (const Option& option : options()) {
+    if (option.section == section) continue;
+    section = option.section;
+    EXPECT_TRUE(seen.insert(section).second) << section << " is divided";
+  }
+}
+
+/// Every field differs from its default, with values that are hard to print.
+Recipe unusual() {
+  Recipe recipe;
+  for (const Option& option : options()) {
+    if (!option.choices.empty()) option.set(recipe, option.choices.back());
+    if (const auto* number = std::get_if<double Recipe::*>(&option.field)) recipe.** number = 1.0 / 3.0;
+    if (const auto* integer = std::get_if<int64_t Recipe::*>(&option.field)) recipe.** integer += 7;
+    if (const auto* on = std::get_if<bool Recipe::*>(&option.field)) recipe.** on = !(recipe.**on);
+    if (const auto* span = std::get_if<Span Recipe::*>(&option.field)) recipe.** span = {1.0 / 7.0, 0.1 + 0.2};
+  }
+  recipe.weights = "a \"quoted\" \\path\\ with ü";
+  recipe.eps = std::numeric_limits<double>::denorm_min();
+  recipe.clip = 1e300;
+  return recipe;
+}
+
+TEST(Recipe, survives_toml_to_the_bit) {
+  Recipe read;
+  read_toml(read, write_toml(unusual()), "config.toml");
+  EXPECT_EQ(read, unusual());
+  EXPECT_EQ(write_toml(read), write_toml(unusual()));
+}
+
+TEST(Recipe, takes_from_toml_only_what_it_says) {
+  Recipe recipe;
+  read_toml(recipe, "[optimizer]\nlr = 1\n[augment]\ncrop_scale = [0.5, 1]\n", "x.toml");
+  EXPECT_EQ(recipe.lr, 1.0) << "an integer serves as a number";
+  EXPECT_EQ(recipe.crop_scale, (Span{0.5, 1}));
+  EXPECT_EQ(recipe.batch, Recipe().batch);
+}
+
+TEST(Recipe, refuses_unknown_keys_with_the_nearest) {
+  const std::string error = toml_error("[optimizer]\n\nweight_dekay = 0.1\n");
+  EXPECT_TRUE(mentions(error, "x.toml:3")) << error;
+  EXPECT_TRUE(mentions(error, "'weight_decay'")) << error;
+  EXPECT_TRUE(mentions(toml_error("[optimiser]\nlr = 1.0\n"), "'optimizer'"));
+  EXPECT_TRUE(mentions(toml_error("[data]\nlr = 1.0\n"), "[optimizer]"));
+  EXPECT_TRUE(mentions(toml_error("lr = 1.0\n"), "below no [section]"));
+}
+
+TEST(Recipe, refuses_values_that_do_not_fit) {
+  EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = -1.0\n"), "a number above 0"));
+  EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = \"1e-3\"\n"), "received \"1e-3\""));
+  EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = nan\n"), "a number above 0"));
+  EXPECT_TRUE(mentions(toml_error("[optimizer]\nbatch = 6.5\n"), "an integer from 1"));
+  EXPECT_TRUE(mentions(toml_error("[schedule]\nschedule = \"month\"\n"), "epoch, step"));
+  EXPECT_TRUE(mentions(toml_error("[augment]\ncrop_scale = [1.0, 0.5]\n"), "the smaller first"));
+  EXPECT_TRUE(mentions(toml_error("[optimizer\n"), "x.toml:1"));
+  EXPECT_TRUE(mentions(toml_error("[run]\nseed = 2026-01-01\n"), "an integer from 0"));
+}
+
+TEST(Recipe, parses_what_people_type) {
+  Recipe recipe;
+  find_option("crop_ratio").parse(recipe, "0.75,1.5");
+  EXPECT_EQ(recipe.crop_ratio, (Span{0.75, 1.5}));
+  find_option("skip_bad").parse(recipe, "true");
+  EXPECT_TRUE(recipe.skip_bad);
+  EXPECT_TRUE(mentions(error_of([&] { find_option("batch").parse(recipe, "64x"); }), "received '64x'"));
+  EXPECT_TRUE(mentions(error_of([&] { find_option("data").parse(recipe, "a\nb"); }), "one line"));
+  EXPECT_EQ(find_option("min_lr").flag(), "--min-lr");
+}
+
+TEST(Recipe, refuses_options_that_do_not_go_together) {
+  Recipe recipe;
+  recipe.accumulate = 5;
+  EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "accumulate"));
+  recipe = {};
+  recipe.epochs = 1;
+  EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "warmup_epochs"));
+  recipe = {};
+  recipe.min_lr = 1;
+  EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "min_lr"));
+}
+
+TEST(Recipe, names_the_keys_in_which_two_differ) {
+  Recipe a, b;
+  b.attention = "full";
+  b.lr = 0.5;
+  b.workers = 7;
+  EXPECT_EQ(differing_keys(a, b), (std::vector<std::string>{"attention", "lr"}));
+}
+
+}  // namespace
+}  // namespace fib::training
