@@ -13,11 +13,15 @@ namespace {
 
 constexpr int64_t kFloat = sizeof(float);
 
-/// Scores that autograd keeps: all pairs of every layer, and those of one layer a few times more on the way back.
-int64_t kept_score_bytes(const models::Dimensions& d, int64_t batch) {
-  const auto family = attention::find_entry(d.options.attention.name).family;
-  if (family != attention::Family::dense && family != attention::Family::topk) return 0;
-  return (d.row.depth + 3) * batch * d.row.heads * d.tokens() * d.tokens() * kFloat;
+/// All pairs of one layer, where the mechanism has them in memory at once: in training, or as LibTorch's users write
+/// it.
+int64_t score_bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
+  const AttentionSpec& spec = d.options.attention;
+  const auto family = attention::find_entry(spec.name).family;
+  const bool trained = pass == ModelPass::training && family == attention::Family::topk;
+  const bool dense = family == attention::Family::dense &&
+                     (pass == ModelPass::training || spec.to_string().find("path=products") != std::string::npos);
+  return trained || dense ? batch * d.row.heads * d.tokens() * d.tokens() * kFloat : 0;
 }
 
 }  // namespace
@@ -26,9 +30,10 @@ int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int6
   const int64_t parameters = models::cost(d).parameters * kFloat;
   const int64_t token_channels = batch * d.tokens() * d.row.dim * kFloat;
   // Forward keeps one block's tensors: x, its norm, qkv, the four times wider hidden layer.
-  if (pass == ModelPass::forward) return parameters + 12 * token_channels;
-  // Training keeps them for every block; gradients and AdamW's two moments are as large as the parameters.
-  return 4 * parameters + 20 * d.row.depth * token_channels + kept_score_bytes(d, batch);
+  if (pass == ModelPass::forward) return parameters + 12 * token_channels + 2 * score_bytes(d, pass, batch);
+  // Training keeps them for every block, and the last block's scores a few times on the way back; gradients and AdamW's
+  // two moments are as large as the parameters.
+  return 4 * parameters + 20 * d.row.depth * token_channels + (d.row.depth + 3) * score_bytes(d, pass, batch);
 }
 
 ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/labels.h"
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
@@ -32,19 +34,38 @@ std::string name_of(const Json& value, const std::filesystem::path& file, const 
   return name.get<std::string>();
 }
 
+/// "7" and "007" are class 7: folders and the files that name them are often padded with zeros.
+std::string without_padding(const std::string& key) {
+  const size_t first = key.find_first_not_of('0');
+  return first == std::string::npos && !key.empty() ? "0" : key.substr(std::min(first, key.size()));
+}
+
+/// An object's values by class, as an array.
+Json by_index(const Json& object, const std::filesystem::path& file) {
+  std::map<std::string, const Json*> found;
+  for (const auto& [key, value] : object.items()) {
+    if (!found.emplace(without_padding(key), &value).second) fail(file, "class " + in_quotes(key) + " is there twice");
+  }
+  Json values = Json::array();
+  for (size_t i = 0; i < object.size(); ++i) {
+    const auto entry = found.find(std::to_string(i));
+    if (entry == found.end())
+      fail(file, "class '" + std::to_string(i) + "' is missing, accepted are indices 0 to " +
+                     std::to_string(object.size() - 1));
+    values.push_back(*entry->second);
+  }
+  return values;
+}
+
 }  // namespace
 
 std::vector<std::string> read_labels(const std::filesystem::path& file) {
   const Json json = parse(file);
   if (!json.is_array() && !json.is_object()) fail(file, "accepted are an array of names or an object {\"0\": …}");
   if (json.empty()) fail(file, "it names no classes");
+  const Json values = json.is_object() ? by_index(json, file) : json;
   std::vector<std::string> names;
-  for (size_t i = 0; i < json.size(); ++i) {
-    const std::string index = std::to_string(i);
-    if (json.is_object() && !json.contains(index))
-      fail(file, "class '" + index + "' is missing, accepted are indices 0 to " + std::to_string(json.size() - 1));
-    names.push_back(name_of(json.is_object() ? json[index] : json[i], file, index));
-  }
+  for (const Json& value : values) names.push_back(name_of(value, file, std::to_string(names.size())));
   return names;
 }
 

@@ -8,7 +8,7 @@
 namespace fib {
 
 /// Class names by index from a JSON file: ["tench", …], {"0": "tench", …} or ImageNet's {"0": ["n01440764", "tench"],
-/// …}. Throws std::runtime_error with one line unless the indices are 0 … n-1.
+/// …}; keys may be padded, "000". Throws std::runtime_error with one line unless the indices are 0 … n-1.
 std::vector<std::string> read_labels(const std::filesystem::path& file);
 
 }  // namespace fib

@@ -74,6 +74,7 @@ void require_divisible(const Recipe& recipe, const Share& share) {
 models::Options model_options(const Recipe& recipe, const DatasetInfo& data) {
   return {.attention = AttentionSpec::parse(recipe.attention),
           .resolution = unless_zero(recipe.resolution),
+          .width = std::nullopt,
           .patch = unless_zero(recipe.patch),
           .classes = data.classes,
           .channels = data.channels,

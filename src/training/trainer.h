@@ -6,6 +6,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/safetensors.h"
 #include "training/checkpoint.h"
 #include "training/experiment.h"
 #include "training/observer.h"

@@ -33,6 +33,11 @@ TEST(Labels, reads_imagenet_class_index_by_number) {
   EXPECT_EQ(labels_of(many + "}").at(10), "c10");
 }
 
+TEST(Labels, reads_keys_padded_with_zeros) {
+  EXPECT_EQ(labels_of(R"({"001": "goldfish", "000": "tench"})"), (Names{"tench", "goldfish"}));
+  EXPECT_TRUE(mentions(refusal(R"({"0": "a", "00": "b"})"), "'0"));
+}
+
 TEST(Labels, reads_a_plain_array) { EXPECT_EQ(labels_of(R"(["cat", "dog"])"), (Names{"cat", "dog"})); }
 
 TEST(Labels, refuses_what_leaves_a_class_without_a_name) {

@@ -36,7 +36,8 @@ void override_channels(Channels& target, const std::vector<float>& given) {
 }
 
 CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<float>& target, const std::string& help) {
-  return app.add_option(name, target, help)->delimiter(',')->type_name("R,G,B");
+  // The word after the numbers may be a picture's name.
+  return app.add_option(name, target, help)->delimiter(',')->allow_extra_args(false)->type_name("R,G,B");
 }
 
 void check_channels(const char* name, const std::vector<float>& given) {
