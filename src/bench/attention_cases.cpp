@@ -138,6 +138,19 @@ void add_supports(std::vector<AttentionCase>& cases) {
   }
 }
 
+/// Heads large enough for their rows to be copied together where they lie far apart.
+void add_large_heads(std::vector<AttentionCase>& cases) {
+  for (Layout layout : {Layout::token_major, Layout::packed}) {
+    for (SupportKind support : {SupportKind::fibonacci, SupportKind::bigbird}) {
+      AttentionCase c{.batch = 2, .heads = 2, .patches = 600, .cls = 1, .dim = 128, .value_dim = 128};
+      c.support = support;
+      c.layout = layout;
+      c.causal = layout == Layout::packed && support == SupportKind::fibonacci;
+      add(cases, c);
+    }
+  }
+}
+
 void add_options(std::vector<AttentionCase>& cases) {
   for (SupportKind support : {SupportKind::fibonacci, SupportKind::bigbird, SupportKind::full}) {
     for (int64_t patches : {1, 6, 37, 150}) {
@@ -204,6 +217,7 @@ std::vector<AttentionCase> attention_cases() {
   add_token_counts(cases);
   add_dims_and_layouts(cases);
   add_supports(cases);
+  add_large_heads(cases);
   add_options(cases);
   return cases;
 }

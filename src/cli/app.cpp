@@ -116,6 +116,7 @@ int run_app(int argc, const char* const* argv, const std::vector<Command>& comma
     become_other_program_if_named(argc, argv, commands);
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", overview(commands));
+    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);
     return 0;
   } catch (const CLI::Success& request) {
     return app.exit(request);  // --help and --version

@@ -12,6 +12,7 @@
 #include "cli/pattern_summary.h"
 #include "cli/wythoff_table.h"
 #include "report/pattern_picture.h"
+#include "report/words.h"
 
 namespace fib::cli {
 namespace {
@@ -55,9 +56,14 @@ void print_array(const PatternArguments& a) {
   fmt::print("{}", a.json ? table.to_json().dump() + "\n" : table.to_string());
 }
 
+/// The attention and, since it moves the heads, the layer.
+std::string title(const AttentionSpec& spec, const PatternGeometry& geometry) {
+  return spec.to_string() + (geometry.layer ? fmt::format(", layer {}", *geometry.layer) : "");
+}
+
 void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const SupportSet& support) {
   if (a.png.empty() && a.svg.empty()) return;
-  const report::Drawing drawing = report::draw_pattern(spec.to_string(), support);
+  const report::Drawing drawing = report::draw_pattern(title(spec, a.geometry), support);
   if (!a.svg.empty()) write_file_atomically(a.svg, report::to_svg(drawing));
   if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
 }
@@ -69,7 +75,7 @@ void run(const PatternArguments& a, const Globals& globals) {
   if (a.json) {
     fmt::print("{}\n", pattern_json(spec, support).dump());
   } else if (!globals.quiet) {
-    fmt::print("{}", pattern_text(spec, support));
+    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.geometry), support), pattern_text(spec, support));
     for (const std::string& file : {a.svg, a.png}) {
       if (!file.empty()) fmt::print("\nwrote {}\n", file);
     }

@@ -91,7 +91,7 @@ nlohmann::ordered_json pattern_json(const AttentionSpec& spec, const SupportSet&
 }
 
 std::string pattern_text(const AttentionSpec& spec, const SupportSet& s) {
-  return report::describe_support(spec.to_string(), s) + "\n\n" + heads_table(s) + "\n" + totals_table(spec, s);
+  return heads_table(s) + "\n" + totals_table(spec, s);
 }
 
 }  // namespace fib::cli

@@ -15,6 +15,7 @@ namespace fib::cli {
 std::optional<double> pattern_bound(const AttentionSpec& spec, const SupportSet& support);
 
 nlohmann::ordered_json pattern_json(const AttentionSpec& spec, const SupportSet& support);
+/// A table of the heads, and the totals below it.
 std::string pattern_text(const AttentionSpec& spec, const SupportSet& support);
 
 }  // namespace fib::cli

@@ -17,14 +17,19 @@ void check_tokens(int64_t tokens, const char* what) {
           std::string(what) + " must be 1 to " + std::to_string(kMaxTokens) + ", got " + std::to_string(tokens));
 }
 
+/// Messages are composed for bad offsets only: a dense head has millions of good ones.
 void check_offsets(const std::vector<int64_t>& offsets, int64_t patches) {
   int64_t previous = 0;
   for (int64_t o : offsets) {
-    require(o > previous,
-            "offsets must be positive and ascending, got " + std::to_string(o) + " after " + std::to_string(previous));
-    require(o < patches, "offset " + std::to_string(o) + " does not fit " + std::to_string(patches) + " tokens");
+    if (o <= previous) {
+      throw std::invalid_argument("offsets must be positive and ascending, got " + std::to_string(o) + " after " +
+                                  std::to_string(previous));
+    }
     previous = o;
   }
+  if (previous < patches) return;
+  throw std::invalid_argument("offset " + std::to_string(previous) + " does not fit " + std::to_string(patches) +
+                              " tokens");
 }
 
 bool has_offset(const std::vector<int64_t>& offsets, int64_t distance) {

@@ -84,6 +84,7 @@ TEST(FibPattern, names_heads_as_the_layer_uses_them) {
     EXPECT_EQ(p.at("heads").at(h).at("offsets"), row.at("offsets"));
   }
   EXPECT_EQ(p.at("bound"), identity.at("bound"));
+  EXPECT_EQ(run_fib("pattern --layer 0").out.rfind("fibottention, layer 0, 196 tokens", 0), 0u);
 }
 
 TEST(FibPattern, gives_no_bound_where_the_theorem_assumes_otherwise) {

@@ -114,9 +114,9 @@ inline std::vector<double> make_grad_out(const AttentionShape& s) {
 
 /// The case as the library sees it, in precision T.
 template <class T>
-class Run {
+class CaseRun {
  public:
-  Run(const AttentionCase& c, const bench::OracleProblem& p)
+  CaseRun(const AttentionCase& c, const bench::OracleProblem& p)
       : support_(*p.support),
         shape_(p.shape),
         lengths_(p.lengths),

@@ -24,7 +24,7 @@ struct Expected {
 
 template <class T>
 void expect_forward(const AttentionCase& c, const bench::OracleProblem& p, const Expected& expected) {
-  Run<T> run(c, p);
+  CaseRun<T> run(c, p);
   run.forward();
   EXPECT_LE(max_difference(run.out(), expected.forward.out), kForwardTolerance<T> * max_abs(p.v));
   EXPECT_LE(max_difference(run.lse(), expected.forward.lse), 4 * kForwardTolerance<T>);
@@ -37,7 +37,7 @@ void expect_near(const char* what, const std::vector<double>& got, const std::ve
 template <class T>
 void expect_backward(const AttentionCase& c, const bench::OracleProblem& p, const std::vector<double>& grad_out,
                      const Expected& expected) {
-  Run<T> run(c, p);
+  CaseRun<T> run(c, p);
   run.forward();
   run.backward(grad_out);
   expect_near("dq", run.dq(), expected.backward.dq, kGradientTolerance<T>);

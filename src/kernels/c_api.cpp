@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "fibottention/attention.h"
+#include "fibottention/fibottention.h"
+
+struct fib_pattern {
+  fib::SupportSet support;
+};
+
+namespace {
+
+/// Fixed, so that reporting a lack of memory needs none.
+thread_local char last_error[1024] = "";
+
+fib_status fail(fib_status status, const char* message) noexcept {
+  std::snprintf(last_error, sizeof(last_error), "%s", message);
+  return status;
+}
+
+/// Runs the body; whatever it throws becomes a code and a message.
+template <class Body>
+fib_status guarded(const Body& body) noexcept {
+  try {
+    body();
+    return FIB_OK;
+  } catch (const std::invalid_argument& e) {
+    return fail(FIB_INVALID_ARGUMENT, e.what());
+  } catch (const std::bad_alloc&) {
+    return fail(FIB_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::exception& e) {
+    return fail(FIB_FAILURE, e.what());
+  } catch (...) {
+    return fail(FIB_FAILURE, "unknown failure");
+  }
+}
+
+void require(bool ok, const std::string& message) {
+  if (!ok) throw std::invalid_argument(message);
+}
+
+std::vector<fib::TokenPair> pairs_of(const fib_head& head) {
+  require(head.num_pairs >= 0, "num_pairs must be 0 or more, got " + std::to_string(head.num_pairs));
+  require(head.num_pairs == 0 || head.pairs != nullptr, "pairs must not be null");
+  std::vector<fib::TokenPair> pairs;
+  for (int64_t i = 0; i < head.num_pairs; ++i) pairs.push_back({head.pairs[2 * i], head.pairs[2 * i + 1]});
+  return pairs;
+}
+
+std::vector<fib::HeadPattern> patterns_of(const fib_head* heads, int64_t count) {
+  require(count >= 1, "heads must be 1 or more, got " + std::to_string(count));
+  require(heads != nullptr, "heads must not be null");
+  std::vector<fib::HeadPattern> patterns;
+  for (const fib_head* h = heads; h != heads + count; ++h) {
+    require(h->num_offsets >= 0, "num_offsets must be 0 or more, got " + std::to_string(h->num_offsets));
+    require(h->num_offsets == 0 || h->offsets != nullptr, "offsets must not be null");
+    patterns.push_back({0, {h->offsets, h->offsets + h->num_offsets}, h->diagonal != 0, pairs_of(*h)});
+  }
+  return patterns;
+}
+
+void give(fib_pattern** pattern, fib::SupportSet&& support) {
+  require(pattern != nullptr, "pattern must not be null");
+  *pattern = new fib_pattern{std::move(support)};
+}
+
+template <class T>
+fib::TokenView<T> view(const fib_array& a) {
+  return {static_cast<T*>(a.data), a.batch_stride, a.head_stride, a.token_stride};
+}
+
+template <class T>
+fib::BiasView<T> view(const fib_bias& b) {
+  return {static_cast<T*>(b.data), b.groups, b.group_stride, b.head_stride, b.query_stride, b.key_stride};
+}
+
+void check_call(const fib_pattern* pattern, const fib_attention* call) {
+  require(pattern != nullptr, "pattern must not be null");
+  require(call != nullptr, "call must not be null");
+  require(call->abi_version == FIB_ABI_VERSION, "abi_version is " + std::to_string(call->abi_version) +
+                                                    ", this library has " + std::to_string(FIB_ABI_VERSION) +
+                                                    "; use fib_attention_init");
+  require(call->type == FIB_F32 || call->type == FIB_F64,
+          "type must be FIB_F32 or FIB_F64, got " + std::to_string(static_cast<int>(call->type)));
+  require(call->masking == FIB_MASKING_EXCLUDE || call->masking == FIB_MASKING_ZERO,
+          "masking must be FIB_MASKING_EXCLUDE or FIB_MASKING_ZERO, got " +
+              std::to_string(static_cast<int>(call->masking)));
+}
+
+/// The call in the terms of attention.h.
+template <class T>
+struct Translated {
+  fib::AttentionShape shape;
+  fib::AttentionInputs<T> inputs;
+  fib::AttentionOptions<T> options;
+
+  Translated(const fib::SupportSet& s, const fib_attention& c)
+      : shape{c.batch, s.num_heads(), s.query_tokens(), s.key_tokens(), c.dim, c.value_dim},
+        inputs{view<const T>(c.q), view<const T>(c.k), view<const T>(c.v)} {
+    if (c.scale != 0.0) options.scale = c.scale;
+    options.masking = c.masking == FIB_MASKING_ZERO ? fib::Masking::zero : fib::Masking::exclude;
+    options.lengths = c.lengths;
+    options.bias = view<const T>(c.bias);
+    options.dropout = c.dropout;
+    options.dropout_seed = c.dropout_seed;
+  }
+};
+
+template <class T>
+void forward(const fib::SupportSet& support, const fib_attention& call, const fib_array& out, void* lse) {
+  const Translated<T> t(support, call);
+  fib::attention_forward<T>(support, t.shape, t.inputs, view<T>(out), static_cast<T*>(lse), t.options);
+}
+
+template <class T>
+void backward(const fib::SupportSet& support, const fib_attention& call, const fib_array& out, const void* lse,
+              const fib_array& grad_out, const fib_gradients& g) {
+  const Translated<T> t(support, call);
+  fib::attention_backward<T>(support, t.shape, t.inputs, view<const T>(out), static_cast<const T*>(lse),
+                             view<const T>(grad_out), {view<T>(g.dq), view<T>(g.dk), view<T>(g.dv), view<T>(g.dbias)},
+                             t.options);
+}
+
+}  // namespace
+
+int32_t fib_abi_version(void) { return FIB_ABI_VERSION; }
+
+const char* fib_last_error(void) { return last_error; }
+
+fib_status fib_pattern_from_spec(const char* spec, const fib_geometry* geometry, fib_pattern** pattern) {
+  return guarded([&] {
+    require(spec != nullptr && geometry != nullptr, "spec and geometry must not be null");
+    fib::PatternGeometry g{geometry->patches, geometry->cls, geometry->heads, std::nullopt, geometry->causal != 0};
+    if (geometry->layer >= 0) g.layer = geometry->layer;
+    give(pattern, fib::make_support(fib::AttentionSpec::parse(spec), g));
+  });
+}
+
+fib_status fib_pattern_from_heads(const fib_head* heads, const fib_geometry* geometry, fib_pattern** pattern) {
+  return guarded([&] {
+    require(geometry != nullptr, "geometry must not be null");
+    give(pattern,
+         fib::SupportSet(geometry->patches, geometry->cls, patterns_of(heads, geometry->heads), geometry->causal != 0));
+  });
+}
+
+fib_status fib_pattern_rectangular(const fib_head* heads, int64_t num_heads, int64_t query_tokens, int64_t key_tokens,
+                                   fib_pattern** pattern) {
+  return guarded([&] {
+    std::vector<std::vector<fib::TokenPair>> lists;
+    for (fib::HeadPattern& head : patterns_of(heads, num_heads)) lists.push_back(std::move(head.pairs));
+    give(pattern, fib::SupportSet::rectangular(query_tokens, key_tokens, std::move(lists)));
+  });
+}
+
+void fib_pattern_free(fib_pattern* pattern) { delete pattern; }
+
+int64_t fib_pattern_heads(const fib_pattern* pattern) { return pattern->support.num_heads(); }
+int64_t fib_pattern_query_tokens(const fib_pattern* pattern) { return pattern->support.query_tokens(); }
+int64_t fib_pattern_key_tokens(const fib_pattern* pattern) { return pattern->support.key_tokens(); }
+
+int64_t fib_pattern_pairs(const fib_pattern* pattern, int64_t head) {
+  if (head >= pattern->support.num_heads()) return -1;
+  return head < 0 ? pattern->support.pairs() : pattern->support.pairs(head);
+}
+
+double fib_pattern_pruning_ratio(const fib_pattern* pattern) { return pattern->support.pruning_ratio(); }
+
+int32_t fib_pattern_contains(const fib_pattern* pattern, int64_t head, int64_t query, int64_t key) {
+  const fib::SupportSet& s = pattern->support;
+  if (head < 0 || head >= s.num_heads()) return 0;
+  if (query < 0 || query >= s.query_tokens() || key < 0 || key >= s.key_tokens()) return 0;
+  return s.contains(head, {static_cast<int32_t>(query), static_cast<int32_t>(key)}) ? 1 : 0;
+}
+
+void fib_attention_init(fib_attention* call) {
+  *call = fib_attention{};
+  call->abi_version = FIB_ABI_VERSION;
+  call->bias.groups = 1;
+}
+
+fib_status fib_attention_forward(const fib_pattern* pattern, const fib_attention* call, fib_array out, void* lse) {
+  return guarded([&] {
+    check_call(pattern, call);
+    call->type == FIB_F32 ? forward<float>(pattern->support, *call, out, lse)
+                          : forward<double>(pattern->support, *call, out, lse);
+  });
+}
+
+fib_status fib_attention_backward(const fib_pattern* pattern, const fib_attention* call, fib_array out, const void* lse,
+                                  fib_array grad_out, const fib_gradients* gradients) {
+  return guarded([&] {
+    check_call(pattern, call);
+    require(gradients != nullptr, "gradients must not be null");
+    call->type == FIB_F32 ? backward<float>(pattern->support, *call, out, lse, grad_out, *gradients)
+                          : backward<double>(pattern->support, *call, out, lse, grad_out, *gradients);
+  });
+}
+
+const char* fib_simd_target(void) {
+  thread_local std::string name;
+  return guarded([] { name = fib::simd_target(); }) == FIB_OK ? name.c_str() : nullptr;
+}
+
+fib_status fib_set_simd_target(const char* name) {
+  return guarded([&] {
+    require(name != nullptr, "name must not be null");
+    fib::set_simd_target(name);
+  });
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace fib {
+namespace {
+
+TEST(ParallelTasks, every_task_runs_once_for_any_number_of_threads) {
+  const int before = omp_get_max_threads();
+  for (int threads : {1, 2, 7}) {
+    omp_set_num_threads(threads);
+    for (int64_t count : {0, 1, 3, 1000}) {
+      std::vector<std::atomic<int>> runs(static_cast<size_t>(count));
+      parallel_tasks(count, [&](int64_t i) { ++runs[static_cast<size_t>(i)]; });
+      for (const auto& r : runs) EXPECT_EQ(r.load(), 1);
+    }
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(ParallelTasks, an_exception_reaches_the_caller) {
+  EXPECT_THROW(parallel_tasks(100,
+                              [](int64_t i) {
+                                if (i == 37) throw std::runtime_error("task 37");
+                              }),
+               std::runtime_error);
+}
+
+TEST(ParallelTasks, tasks_within_tasks_run_in_place) {
+  std::atomic<int64_t> sum{0};
+  parallel_tasks(10, [&](int64_t i) { parallel_tasks(10, [&](int64_t j) { sum += i * 10 + j; }); });
+  EXPECT_EQ(sum.load(), 4950);
+}
+
+}  // namespace
+}  // namespace fib

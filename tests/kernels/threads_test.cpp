@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results do not depend on who computes them.
+#include <omp.h>
+
+#include "kernels/arrays.h"
+
+namespace fib::test {
+namespace {
+
+/// Everything a case yields, one array after another.
+template <class T>
+std::vector<double> everything(const AttentionCase& c, const bench::OracleProblem& p, int threads) {
+  omp_set_num_threads(threads);
+  CaseRun<T> run(c, p);
+  run.forward();
+  run.backward(make_grad_out(p.shape));
+  std::vector<double> all;
+  for (const std::vector<double>& part : {run.out(), run.lse(), run.dq(), run.dk(), run.dv(), run.dbias()}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+template <class T>
+void expect_equal_bits(const AttentionCase& c) {
+  const SupportSet support = c.make_support();
+  const bench::OracleProblem p = make_problem(c, support);
+  const int before = omp_get_max_threads();
+  const std::vector<double> one = everything<T>(c, p, 1);
+  for (int threads : {2, 7}) EXPECT_EQ(max_difference(everything<T>(c, p, threads), one), 0.0) << threads << " threads";
+  omp_set_num_threads(before);
+}
+
+std::vector<AttentionCase> thread_cases() {
+  AttentionCase plain{.batch = 2, .heads = 3, .patches = 700, .cls = 2, .dim = 32, .value_dim = 32};
+  AttentionCase packed = plain, bias = plain, shared = plain, zero = plain, random = plain, single = plain;
+  packed.layout = Layout::packed;
+  bias.bias = BiasKind::grouped, bias.dropout = 0.2, bias.batch = 4;
+  shared.bias = BiasKind::shared, shared.lengths = true;
+  zero.masking = Masking::zero;
+  random.support = bench::SupportKind::bigbird;
+  single.batch = single.heads = 1, single.patches = 5000, single.cls = 9, single.dim = single.value_dim = 8;
+  plain.name = "plain", packed.name = "packed", bias.name = "bias_and_dropout", shared.name = "shared_bias_and_lengths";
+  zero.name = "zero_masking", random.name = "explicit_pairs", single.name = "one_long_head_with_many_class_tokens";
+  return {plain, packed, bias, shared, zero, random, single};
+}
+
+class Threads : public testing::TestWithParam<AttentionCase> {};
+
+TEST_P(Threads, do_not_change_a_bit_of_float32) { expect_equal_bits<float>(GetParam()); }
+TEST_P(Threads, do_not_change_a_bit_of_float64) { expect_equal_bits<double>(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Attention, Threads, testing::ValuesIn(thread_cases()), case_name);
+
+}  // namespace
+}  // namespace fib::test
