@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads with the same pattern are computed together (a group of G heads); with s the scores of a row's pairs and m
-// their maximum,   out = Σ e^(s-m) v / Σ e^(s-m),   lse = m + log Σ e^(s-m). Under masking zero a pair weighs e^(s-m) -
-// e^(0-m), and every key, in the support or not, e^(0-m) on top.
-
+// Heads with the same pattern are computed together, a group of G heads. With s the scores of a row's pairs and m their
+// maximum:
+//   out = Σ e^(s-m) v / Σ e^(s-m)     lse = m + log Σ e^(s-m)
+// Under masking zero a pair weighs e^(s-m) - e^(0-m), and every key, in the support or not, e^(0-m) on top.
 #include <cmath>
 #include <limits>
 

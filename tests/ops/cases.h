@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct Case {
   SupportAttentionOptions options;
   int64_t batch = 2, dim = 8, value_dim = 8;
 };
+
+inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 inline SupportSet named_support(const std::string& spec, PatternGeometry geometry) {
   return make_support(AttentionSpec::parse(spec), geometry);
@@ -76,6 +79,16 @@ inline std::vector<Case> cases() {
       {"one_channel", named("fibottention:wmin=2,wmax=8", small), {}, 1, 1, 1},
       {"large_batch_bias", named("fibottention:wmin=2,wmax=8", small), group_bias, 4, 8, 8},
   };
+}
+
+/// Those whose q, k and v can be one tensor.
+inline std::vector<Case> packed_cases() {
+  std::vector<Case> list = cases();
+  std::erase_if(list, [](const Case& c) {
+    const SupportSet set = c.support();
+    return set.query_tokens() != set.key_tokens() || c.dim != c.value_dim;
+  });
+  return list;
 }
 
 }  // namespace fib::ops
