@@ -18,7 +18,7 @@ struct Launch {
   std::string address = "127.0.0.1";
   int port = 29500;
   bool agent_store = false;  ///< torchrun itself serves the store at address:port
-  std::string attempt;       ///< which restart this is, where torchrun counts them
+  std::string attempt = "";  ///< which restart this is, where torchrun counts them
 
   /// RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT. Throws std::invalid_argument where some are
   /// missing or are not what they should be; without any there is one process.

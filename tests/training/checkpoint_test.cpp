@@ -51,7 +51,7 @@ TEST(Checkpoint, comes_back_to_the_bit) {
 TEST(Checkpoint, may_lack_an_average) {
   const TemporaryDirectory directory;
   Checkpoint saved = sample();
-  saved.optimizer.average = {};
+  saved.optimizer.average = at::Tensor();
   save_checkpoint(directory / "state.pt", saved);
   EXPECT_FALSE(load_checkpoint(directory / "state.pt").optimizer.average.defined());
 }

@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(MiniVit, GoldenInference,
                                          Variant{"fibottention-modified:permute=none", "fib_modified_neginf"},
                                          Variant{"fibottention:permute=none,masking=zero", "fib_wythoff_scorezero"},
                                          Variant{"fibottention", "fib_wythoff_neginf_pyshuffle_seed_eq_layer"}),
-                         [](const auto& info) { return std::string(info.param.result); });
+                         [](const auto& variant) { return std::string(variant.param.result); });
 
 TEST(Infer, writes_float32_unless_asked_for_more) {
   ASSERT_EQ(infer("").code, 0);
