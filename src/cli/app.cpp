@@ -63,12 +63,21 @@ std::string explain_extras(const CLI::App& app, const std::vector<Command>& comm
   const auto option =
       std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind('-', 0) == 0; });
   if (option != extras.end()) return unknown_name("option", option->substr(0, option->find('=')), option_names(app));
-  if (selected(app) != &app) {
-    return fmt::format("unexpected argument '{}'; see fib {} --help", extras.front(), selected(app)->get_name());
-  }
   std::vector<std::string> names;
-  for (const Command& c : commands) names.push_back(c.name);
-  return unknown_name("command", extras.front(), names);
+  if (selected(app) == &app) {
+    for (const Command& c : commands) names.push_back(c.name);
+  } else {
+    for (const CLI::App* c : selected(app)->get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(c->get_name());
+    }
+  }
+  if (!names.empty()) return unknown_name("command", extras.front(), names);
+  return fmt::format("unexpected argument '{}'; see fib {} --help", extras.front(), selected(app)->get_name());
+}
+
+int report(const std::string& message) {
+  // fmt throws where it meets a full disk behind standard output, before the last flush would.
+  return complain(std::ferror(stdout) != 0 ? "cannot write to standard output" : message, kFailure);
 }
 
 void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& commands) {
@@ -125,13 +134,14 @@ int run_app(int argc, const char* const* argv, const std::vector<Command>& comma
   } catch (const CLI::ExtrasError&) {
     return complain(explain_extras(app, commands), kUsage);
   } catch (const CLI::ParseError& e) {
-    return complain(e.what(), kUsage);
+    // A command that is missing may have been mistyped.
+    return complain(app.remaining(true).empty() ? e.what() : explain_extras(app, commands), kUsage);
   } catch (const std::invalid_argument& e) {
     return complain(e.what(), kUsage);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kFailure);
   } catch (const std::exception& e) {
-    return complain(hooks.explain ? hooks.explain(e) : e.what(), kFailure);
+    return report(hooks.explain ? hooks.explain(e) : e.what());
   }
 }
 
