@@ -15,7 +15,8 @@ namespace fib::models {
 struct LoadOptions {
   /// A classifier of another size keeps its initialisation instead of being refused.
   bool new_classifier = false;
-  /// What make_with_weights makes the model of: float, unless computing in double is wanted with all of a file's digits.
+  /// What make_with_weights makes the model of: float, unless computing in double is wanted with all of a file's
+  /// digits.
   at::ScalarType type = at::kFloat;
 };
 

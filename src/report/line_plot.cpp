@@ -27,7 +27,7 @@ std::string quoted(const std::string& text) {
 std::string ticks(const Panel& panel) {
   std::set<double> places;
   for (const Series& s : panel.series) {
-    for (const Point& p : s.points) places.insert(p.x);
+    for (const PlotPoint& p : s.points) places.insert(p.x);
   }
   return fmt::format("set xtics ({})\n", fmt::join(places, ", "));
 }
@@ -36,14 +36,14 @@ std::string ticks(const Panel& panel) {
 double lowest_label(const Panel& panel) {
   double highest = 0;
   for (const Series& s : panel.series) {
-    for (const Point& p : s.points) highest = std::max(highest, p.y);
+    for (const PlotPoint& p : s.points) highest = std::max(highest, p.y);
   }
   return 0.07 * highest;
 }
 
 std::string data_block(const std::string& name, const Series& series, double label_from) {
   std::string text = fmt::format("${} << EOD\n", name);
-  for (const Point& p : series.points) {
+  for (const PlotPoint& p : series.points) {
     text += fmt::format("{} {} \"{}\"\n", p.x, p.y, p.y < label_from ? "" : p.label);
   }
   return text + "EOD\n";

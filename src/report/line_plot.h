@@ -7,7 +7,7 @@
 
 namespace fib::report {
 
-struct Point {
+struct PlotPoint {
   double x = 0;
   double y = 0;
   std::string label;  ///< written beside the point, unless that is on the axis; mostly empty
@@ -15,7 +15,7 @@ struct Point {
 
 struct Series {
   std::string name;
-  std::vector<Point> points;
+  std::vector<PlotPoint> points;
 };
 
 struct Panel {

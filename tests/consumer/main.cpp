@@ -5,7 +5,8 @@
 #include <iostream>
 
 int main() {
-  const auto support = fib::make_support({"fibottention", {{"wmin", "5"}, {"wmax", "65"}}}, {.patches = 196, .heads = 12});
+  const auto support =
+      fib::make_support({"fibottention", {{"wmin", "5"}, {"wmax", "65"}}}, {.patches = 196, .heads = 12});
   std::cout << support.patch_pairs() << "\n";
   return support.patch_pairs() == 9192 ? 0 : 1;
 }

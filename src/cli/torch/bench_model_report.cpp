@@ -27,7 +27,7 @@ report::Panel panel_of(const ModelBenchReport& r, ModelPass pass, const std::str
   report::Panel panel{title, title, {}};
   for (const ModelBenchRow& row : r.rows) {
     if (row.pass != pass || !(row.*value)) continue;
-    const report::Point point{static_cast<double>(row.resolution), *(row.*value), ""};
+    const report::PlotPoint point{static_cast<double>(row.resolution), *(row.*value), ""};
     const auto same = [&](const report::Series& s) { return s.name == row.attention; };
     const auto found = std::find_if(panel.series.begin(), panel.series.end(), same);
     if (found != panel.series.end()) {
