@@ -29,6 +29,8 @@ void check_spec(const AttentionSpec& spec);
 
 /// An integer option of topk, linformer or efficient; `tokens` is what N means in its value.
 int64_t integer_option(const AttentionSpec& spec, const std::string& key, int64_t least, int64_t tokens);
+/// An option that takes one of a few words.
+std::string choice_option(const AttentionSpec& spec, const std::string& key, const std::vector<std::string>& accepted);
 
 /// The option that every support set has here.
 PatternOption masking_option();
