@@ -25,14 +25,15 @@ void check_listed(double per_head, const PatternGeometry& g, const char* what) {
                               " tokens; at most " + std::to_string(static_cast<int64_t>(kMaxListed)) + " in all");
 }
 
-std::vector<HeadPattern> same_heads(const PatternGeometry& g, HeadPattern head) {
-  return std::vector<HeadPattern>(static_cast<size_t>(g.heads), std::move(head));
+std::vector<HeadPattern> same_heads(const PatternGeometry& g, const HeadPattern& head) {
+  return std::vector<HeadPattern>(static_cast<size_t>(g.heads), head);
 }
 
 /// Multiples of a step within a window; these are the sequences that can be long.
 std::vector<int64_t> multiples_within(int64_t step, int64_t window, const PatternGeometry& g) {
   const int64_t reach = std::min(window, g.patches - 1);
-  check_listed(static_cast<double>(reach / step), g, "offsets");
+  const int64_t count = reach / step;
+  check_listed(static_cast<double>(count), g, "offsets");
   return windowed_offsets(multiples_of(step), window, g.patches);
 }
 

@@ -87,7 +87,7 @@ double OptionValues::ratio(const std::string& key) const {
 }
 
 std::string OptionValues::choice(const std::string& key, const std::vector<std::string>& accepted) const {
-  const std::string value = text(key);
+  std::string value = text(key);
   if (std::find(accepted.begin(), accepted.end(), value) != accepted.end()) return value;
   std::string list;
   for (const std::string& a : accepted) list += (list.empty() ? "" : " or ") + a;
