@@ -48,6 +48,13 @@ test-tsan: deps ## The torch-free tests under the thread sanitizer (clang)
 	cmake --build --preset tsan -j $(JOBS)
 	ctest --preset tsan -j $(JOBS)
 
+.PHONY: fuzz
+fuzz: deps ## Fuzz the readers of .npy, safetensors and pictures, a bounded time each
+	@scripts/install-deps.sh sanitize
+	cmake --preset fuzz
+	cmake --build --preset fuzz -j $(JOBS)
+	ctest --preset fuzz
+
 .PHONY: bench
 bench: build ## Our kernel beside dense attention and memcpy, one run
 	$(FIB) bench attention --tokens 196 --batch 8 --backward
@@ -58,6 +65,11 @@ format: ## Rewrite all C++ with clang-format
 	@scripts/install-deps.sh lint
 	clang-format-14 -i $(SOURCES)
 
+.PHONY: check-format
+check-format: ## Check the format of all C++
+	@scripts/install-deps.sh lint
+	clang-format-14 --dry-run --Werror $(SOURCES)
+
 .PHONY: lint
 lint: ## Check format and run clang-tidy
 	@scripts/install-deps.sh lint core
@@ -65,4 +77,4 @@ lint: ## Check format and run clang-tidy
 
 .PHONY: clean
 clean: ## Remove the build folders
-	rm -rf build build-lint build-asan build-debug build-tsan
+	rm -rf build build-lint build-asan build-debug build-tsan build-fuzz
