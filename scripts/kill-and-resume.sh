@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 kills=${1:-20}
 processes=${2:-1}
-fib=$PWD/build/fib
+fib=${FIB:-$PWD/build/fib}
 work=$(mktemp -d)
 cleanup() {
   mountpoint -q "$work/small" && umount "$work/small"
@@ -16,10 +16,32 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# The first images of Fashion-MNIST with their headers rewritten: PART COUNT
+images=/usr/share/datasets/fashion-mnist
+[[ -d $images ]] || { echo "kill-and-resume: needs the package dataset-fashion-mnist" >&2; exit 1; }
+big_endian() { printf "\\x$(printf %02x $(($1 >> 8)))\\x$(printf %02x $(($1 & 255)))"; }
+take() (
+  set +o pipefail # head leaves before zcat is done
+  {
+    printf '\0\0\10\3\0\0'
+    big_endian "$2"
+    printf '\0\0\0\34\0\0\0\34'
+    zcat "$images/$1-images-idx3-ubyte.gz" | tail -c +17 | head -c $(($2 * 784))
+  } >"$work/data/$1-images-idx3-ubyte"
+  {
+    printf '\0\0\10\1\0\0'
+    big_endian "$2"
+    zcat "$images/$1-labels-idx1-ubyte.gz" | tail -c +9 | head -c "$2"
+  } >"$work/data/$1-labels-idx1-ubyte"
+)
+mkdir "$work/data"
+take train 500
+take t10k 200
+
 # A checkpoint after every step, so that most kills meet one being written; everything random is on.
-options=(--model vit_nano_patch2_28 --limit-per-class 40 --validation-fraction 0.005 --batch 20 --epochs 3 --threads 1
+options=(--data "mnist:$work/data" --model vit_nano_patch2_28 --validation-fraction 0.2 --batch 20 --epochs 4 --threads 1
   --workers 1 --checkpoint-every 1 --log-every 1 --crop padded --mixup 0.8 --cutmix 1 --dropout 0.1 --drop-path 0.1
-  --attention-dropout 0.1 --eval-batch 500 --quiet)
+  --attention-dropout 0.1 --quiet)
 
 # Starts a run in the background; its processes are in pids.
 start() {

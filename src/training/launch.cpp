@@ -28,7 +28,7 @@ void require_all_or_none() {
     if (variable(name).empty())
       throw std::invalid_argument(std::string("the environment variable ") + name +
                                   " is missing: to train with several processes set RANK, WORLD_SIZE, MASTER_ADDR and "
-                                  "MASTER_PORT, or start them with torchrun --no-python");
+                                  "MASTER_PORT, or start them with torchrun --no_python");
 }
 
 }  // namespace

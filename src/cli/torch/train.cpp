@@ -161,7 +161,7 @@ void add_train(CLI::App& command, const Globals& globals) {
   add_recipe_options(command, a->recipe);
   command.footer(
       "Ctrl-C finishes the step, saves and exits with 130 (SIGTERM: 143); --resume continues to the same bits.\n"
-      "Several processes: torchrun --no-python --nproc_per_node 2 fib train …\n"
+      "Several processes: torchrun --no_python --nproc_per_node 2 fib train …\n"
       "Example: fib train --recipe recipes/fashion-mnist.toml --attention full --out runs/full");
   command.callback([a, &command, &globals] {
     if (command.get_parent()->count("--threads") > 0) a->threads = globals.threads;

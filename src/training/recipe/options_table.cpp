@@ -40,7 +40,7 @@ std::vector<Option> data_options() {
       {"data",
        "workers",
        &Recipe::workers,
-       "threads that prepare images; 0: as many as train",
+       "threads that prepare images; 0: half of the cores",
        kNotNegative,
        {},
        false},
