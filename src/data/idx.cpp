@@ -11,8 +11,6 @@
 namespace fib {
 namespace {
 
-/// A thousand times Fashion-MNIST: enough for every relative of MNIST, and a bound for broken files.
-constexpr size_t kLimit = size_t{48} << 30;
 constexpr uint32_t kUnsignedBytes = 0x0800;
 
 uint32_t big_endian(std::span<const uint8_t> bytes) {
@@ -43,7 +41,7 @@ struct Content {
 Content read_checked(const std::filesystem::path& folder, const DatasetFile& file, bool verify) {
   const auto found = find_packed(folder, file.name);
   if (!found) throw std::runtime_error((folder / file.name).string() + ": not found, neither plain nor as .gz");
-  Content content{found->string(), read_packed(*found, kLimit)};
+  Content content{found->string(), read_packed(*found)};
   if (verify) check_md5(*found, content.bytes, file.md5);
   return content;
 }

@@ -46,7 +46,7 @@ std::optional<std::filesystem::path> find_packed(const std::filesystem::path& fo
   return std::nullopt;
 }
 
-std::vector<uint8_t> read_packed(const std::filesystem::path& file, size_t limit) {
+std::vector<uint8_t> read_packed(const std::filesystem::path& file) {
   const GzipFile opened = open_packed(file);
   std::vector<uint8_t> content;
   constexpr size_t kChunk = 1 << 22;
@@ -55,8 +55,8 @@ std::vector<uint8_t> read_packed(const std::filesystem::path& file, size_t limit
     content.resize(before + kChunk);
     const int got = gzread(opened.get(), content.data() + before, kChunk);
     content.resize(before + static_cast<size_t>(got > 0 ? got : 0));
-    if (content.size() > limit)
-      throw std::runtime_error(file.string() + ": more than " + std::to_string(limit) +
+    if (content.size() > kMaxUnpacked)
+      throw std::runtime_error(file.string() + ": more than " + std::to_string(kMaxUnpacked) +
                                " bytes of content, which no file of this kind has");
     if (got < static_cast<int>(kChunk)) break;
   }
