@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "cli/table.h"
 
@@ -54,6 +55,12 @@ std::optional<double> in_millions(std::optional<double> value) {
 }
 
 std::string error_figure(std::optional<double> value) { return value ? fmt::format("{:.1e}", *value) : "–"; }
+
+/// Others on the machine slow the contestants down unequally: the more threads meet per product, the more.
+std::string busy_note(const BenchReport& report) {
+  if (!report.load || *report.load < 0.5) return "";
+  return fmt::format("The machine was busy before (load {:.1f}): do not trust these ratios.\n", *report.load);
+}
 
 /// Contestants in the order of their first row.
 std::vector<std::string> contestants_of(const BenchReport& report) {
@@ -118,12 +125,18 @@ std::string ticks(const BenchReport& report) {
 
 }  // namespace
 
+std::optional<double> load_average() {
+  double load = 0.0;
+  return getloadavg(&load, 1) == 1 ? std::optional(load) : std::nullopt;
+}
+
 ordered_json bench_json(const BenchReport& report) {
   auto rows = ordered_json::array();
   for (const AttentionBenchRow& r : report.rows) rows.push_back(row_json(r));
   return {{"machine", report.machine},
           {"threads", report.threads},
           {"attention", report.options.attention.to_string()},
+          {"load_average", or_null(report.load)},
           {"operator_overhead_us", report.operator_overhead_us},
           {"rows", rows}};
 }
@@ -156,8 +169,8 @@ std::string bench_text(const BenchReport& report) {
   return fmt::format("{}; {} threads; {}, batch {}, {} heads of {} channels, {} class tokens\n\n{}\n{}", report.machine,
                      report.threads, o.attention.to_string(), o.batch, o.heads, o.dim, o.cls, table.to_string(),
                      notes) +
-         fmt::format("The torch operator adds {:.1f} µs to the kernel (1 sample of 196 tokens).\n",
-                     report.operator_overhead_us);
+         fmt::format("The torch operator adds {:.1f} µs to the kernel (1 sample of 196 tokens).\n{}",
+                     report.operator_overhead_us, busy_note(report));
 }
 
 std::string bench_plot_script(const BenchReport& report) {
@@ -169,7 +182,8 @@ std::string bench_plot_script(const BenchReport& report) {
                      pass, o.batch, o.heads, o.dim, report.threads) +
          "set logscale xy\nset grid xtics ytics back lt 1 lw 1 lc rgb '#e4e4e4'\nset border 3\nset tics nomirror\nset "
          "format y '%g'\n"
-         "set key left top reverse Left samplen 2.5 spacing 1.2\nset xlabel 'patch tokens N'\n" +
+         "set key outside below center horizontal reverse Left samplen 2.5\nset bmargin 7\nset xlabel 'patch tokens "
+         "N'\n" +
          ticks(report) + panel("Time", "ms", times, 0) +
          panel("Peak memory", "MB", memory, static_cast<int>(times.size())) + "unset multiplot\n";
 }

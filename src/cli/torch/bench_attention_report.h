@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,16 @@
 
 namespace fib::cli {
 
+/// Processes that wanted a core in the last minute, on average; nothing where Linux does not tell.
+std::optional<double> load_average();
+
 struct BenchReport {
   std::string machine;
   int64_t threads = 1;
   bench::AttentionBenchOptions options;
   double operator_overhead_us = 0.0;
   std::vector<bench::AttentionBenchRow> rows;
+  std::optional<double> load = load_average();  ///< before the benchmark made its own
 };
 
 nlohmann::ordered_json bench_json(const BenchReport& report);
