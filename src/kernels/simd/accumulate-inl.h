@@ -23,7 +23,7 @@ inline constexpr int kSums = 8;
 /// Rows summed side by side when each takes this many vectors: a power of two, never more than there are lanes.
 template <class T>
 constexpr int rows_at_once(int vectors) {
-  constexpr int kLanes = HWY_HAVE_SCALABLE ? 16 / sizeof(T) : static_cast<int>(hn::MaxLanes(Tag<T>()));
+  constexpr int kLanes = static_cast<int>(hn::MaxLanes(Tag<T>()));
   int rows = 1;
   while (2 * rows * vectors <= kSums && 2 * rows <= kLanes) rows *= 2;
   return rows;

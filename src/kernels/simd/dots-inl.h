@@ -163,7 +163,7 @@ void dot_strips(const Panel& panel, Rows<const T> self, Rows<const T> other, int
 }
 
 /// out [loose, padded to whole vectors], the padding repeating the last pair.
-template <int kVectors, class T>
+template <class T>
 void dot_loose(const Panel& panel, Rows<const T> self, Rows<const T> other, int64_t channels, T scale, T* out) {
   const Tag<T> d;
   const int64_t n = lanes<T>(), count = panel.loose(), a_step = self.stride * panel.self_step;
@@ -171,7 +171,7 @@ void dot_loose(const Panel& panel, Rows<const T> self, Rows<const T> other, int6
   for (int64_t t = 0; t < count; t += n) {
     const auto row = [&](int i) FIB_INLINE_LAMBDA {
       const size_t at = static_cast<size_t>(HWY_MIN(t + i, count - 1));
-      return products<kVectors, T>(a + panel.lane[at] * a_step, other.row(panel.token[at]), channels);
+      return products<0, T>(a + panel.lane[at] * a_step, other.row(panel.token[at]), channels);
     };
     hn::Store(hn::Mul(sum_rows<T>(row), hn::Set(d, scale)), d, out + t);
   }
@@ -180,20 +180,34 @@ void dot_loose(const Panel& panel, Rows<const T> self, Rows<const T> other, int6
 template <class T>
 using DotFunction = void (*)(const Panel&, Rows<const T>, Rows<const T>, int64_t, T, T*);
 
-/// Calls the version of this row length: fixed lengths up to 8 vectors (d = 128 in AVX-512 floats), else the general.
+/// The version for rows of this length: the usual head dimensions are whole vectors and unrolled, the general one takes
+/// the others.
+template <class T>
+HWY_INLINE DotFunction<T> choose_dot(int64_t channels) {
+  switch (channels % lanes<T>() == 0 ? channels / lanes<T>() : 0) {
+    case 1:
+      return dot_strips<1, T>;
+    case 2:
+      return dot_strips<2, T>;
+    case 3:
+      return dot_strips<3, T>;
+    case 4:
+      return dot_strips<4, T>;
+    case 6:
+      return dot_strips<6, T>;
+    case 8:
+      return dot_strips<8, T>;
+    default:
+      return dot_strips<0, T>;
+  }
+}
+
+/// Scores of all pairs of a panel: strips [strips, lanes], loose [loose, padded to whole vectors].
 template <class T>
 void dot_panel(const Panel& panel, Rows<const T> self, Rows<const T> other, int64_t channels, T scale, T* strips,
                T* loose) {
-  static constexpr DotFunction<T> kStrips[] = {dot_strips<0, T>, dot_strips<1, T>, dot_strips<2, T>,
-                                               dot_strips<3, T>, dot_strips<4, T>, dot_strips<5, T>,
-                                               dot_strips<6, T>, dot_strips<7, T>, dot_strips<8, T>};
-  static constexpr DotFunction<T> kLoose[] = {dot_loose<0, T>, dot_loose<1, T>, dot_loose<2, T>,
-                                              dot_loose<3, T>, dot_loose<4, T>, dot_loose<5, T>,
-                                              dot_loose<6, T>, dot_loose<7, T>, dot_loose<8, T>};
-  const int64_t vectors = channels / lanes<T>();
-  const bool fixed = channels % lanes<T>() == 0 && vectors <= 8;
-  kStrips[fixed ? vectors : 0](panel, self, other, channels, scale, strips);
-  if (panel.loose() > 0) kLoose[fixed ? vectors : 0](panel, self, other, channels, scale, loose);
+  choose_dot<T>(channels)(panel, self, other, channels, scale, strips);
+  if (panel.loose() > 0) dot_loose(panel, self, other, channels, scale, loose);
 }
 
 }  // namespace HWY_NAMESPACE

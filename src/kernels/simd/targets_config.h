@@ -3,4 +3,6 @@
 #pragma once
 
 // SSSE3 without SSE4 is found on no processor that still computes; the baseline, one lane at a time, serves it.
-#define HWY_DISABLED_TARGETS HWY_SSSE3
+// Scalable vectors cannot be members of a struct, as the sums of two strips are; processors with SVE run the NEON
+// version.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
