@@ -28,7 +28,7 @@ constexpr std::array kTypes{TypeRow{TensorType::f64, "F64", 8}, TypeRow{TensorTy
                             TypeRow{TensorType::i16, "I16", 2}, TypeRow{TensorType::i8, "I8", 1},
                             TypeRow{TensorType::u8, "U8", 1},   TypeRow{TensorType::boolean, "BOOL", 1}};
 
-[[noreturn]] void fail(const std::string& name, const std::string& found) {
+[[noreturn]] void refuse(const std::string& name, const std::string& found) {
   throw std::runtime_error("cannot read '" + name + "': " + found);
 }
 
@@ -36,28 +36,28 @@ constexpr std::array kTypes{TypeRow{TensorType::f64, "F64", 8}, TypeRow{TensorTy
 std::string_view locate_header(std::span<const std::byte> file, const std::string& name) {
   uint64_t length = 0;
   if (file.size() < sizeof(length))
-    fail(name, "not a safetensors file, it has only " + std::to_string(file.size()) + " bytes");
+    refuse(name, "not a safetensors file, it has only " + std::to_string(file.size()) + " bytes");
   std::memcpy(&length, file.data(), sizeof(length));
   const std::string claim = "a header of " + std::to_string(length) + " bytes is announced, ";
   if (length > kMaxSafetensorsHeader)
-    fail(name, "not a safetensors file: " + claim + "accepted are up to " + std::to_string(kMaxSafetensorsHeader));
+    refuse(name, "not a safetensors file: " + claim + "accepted are up to " + std::to_string(kMaxSafetensorsHeader));
   if (length > file.size() - sizeof(length))
-    fail(name, "truncated or not a safetensors file: " + claim + "the file has " + std::to_string(file.size()));
+    refuse(name, "truncated or not a safetensors file: " + claim + "the file has " + std::to_string(file.size()));
   return {reinterpret_cast<const char*>(file.data()) + sizeof(length), static_cast<size_t>(length)};
 }
 
 void check_bytes(const TensorClaim& tensor, size_t available, const std::string& name) {
   const std::string where = "tensor " + in_quotes(tensor.name) + ": ";
   const std::string range = "[" + std::to_string(tensor.begin) + ", " + std::to_string(tensor.end) + ")";
-  if (tensor.begin > tensor.end) fail(name, where + "data_offsets " + range + " run backwards");
+  if (tensor.begin > tensor.end) refuse(name, where + "data_offsets " + range + " run backwards");
   if (tensor.end > available)
-    fail(name, where + "data_offsets " + range + " lie outside the " + std::to_string(available) + " bytes of data");
+    refuse(name, where + "data_offsets " + range + " lie outside the " + std::to_string(available) + " bytes of data");
   const auto needed = checked_bytes(tensor.shape, tensor_type_size(tensor.type));
-  if (!needed) fail(name, where + "impossible shape " + shape_text(tensor.shape));
+  if (!needed) refuse(name, where + "impossible shape " + shape_text(tensor.shape));
   if (static_cast<uint64_t>(*needed) != tensor.end - tensor.begin)
-    fail(name, where + std::string(tensor_type_name(tensor.type)) + " of shape " + shape_text(tensor.shape) +
-                   " needs " + std::to_string(*needed) + " bytes, data_offsets " + range + " hold " +
-                   std::to_string(tensor.end - tensor.begin));
+    refuse(name, where + std::string(tensor_type_name(tensor.type)) + " of shape " + shape_text(tensor.shape) +
+                     " needs " + std::to_string(*needed) + " bytes, data_offsets " + range + " hold " +
+                     std::to_string(tensor.end - tensor.begin));
 }
 
 /// Sorted by their bytes, each tensor must begin where the one before ended.
@@ -65,14 +65,14 @@ void check_layout(std::span<const TensorClaim> tensors, size_t available, const 
   uint64_t end = 0;
   for (const TensorClaim& tensor : tensors) {
     if (tensor.begin != end)
-      fail(name, "tensor " + in_quotes(tensor.name) + " begins at " + std::to_string(tensor.begin) +
-                     (tensor.begin < end ? ", inside the one before, which ends at " : ", leaving a hole after ") +
-                     std::to_string(end));
+      refuse(name, "tensor " + in_quotes(tensor.name) + " begins at " + std::to_string(tensor.begin) +
+                       (tensor.begin < end ? ", inside the one before, which ends at " : ", leaving a hole after ") +
+                       std::to_string(end));
     end = tensor.end;
   }
   if (end != available)
-    fail(name,
-         "the tensors end at byte " + std::to_string(end) + " of " + std::to_string(available) + " bytes of data");
+    refuse(name,
+           "the tensors end at byte " + std::to_string(end) + " of " + std::to_string(available) + " bytes of data");
 }
 
 template <class Stored, class T, class Widen>
@@ -123,7 +123,7 @@ SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std:
   try {
     header = parse_safetensors_header(text);
   } catch (const SafetensorsHeaderError& error) {
-    fail(name, std::string("malformed safetensors header, ") + error.what());
+    refuse(name, std::string("malformed safetensors header, ") + error.what());
   }
   for (const TensorClaim& tensor : header.tensors) check_bytes(tensor, data.size(), name);
   std::ranges::stable_sort(header.tensors, {}, [](const TensorClaim& t) { return std::pair(t.begin, t.end); });

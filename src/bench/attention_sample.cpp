@@ -12,9 +12,9 @@ namespace {
 using Vector = std::vector<double>;
 
 /// Rows of one head are sampled: the ends, where windows are cut off, and evenly between.
-constexpr int64_t kRows = 24, kHeads = 3;
+constexpr int64_t kRows = 24, kSampledHeads = 3;
 
-struct Position {
+struct SampledHead {
   int64_t b, h;
 };
 
@@ -25,14 +25,14 @@ std::vector<int64_t> sampled(int64_t count, int64_t most) {
   return picked;
 }
 
-std::vector<Position> sampled_heads(const AttentionShape& s) {
-  std::vector<Position> picked;
-  for (int64_t i : sampled(s.batch * s.heads, kHeads)) picked.push_back({i / s.heads, i % s.heads});
+std::vector<SampledHead> sampled_heads(const AttentionShape& s) {
+  std::vector<SampledHead> picked;
+  for (int64_t i : sampled(s.batch * s.heads, kSampledHeads)) picked.push_back({i / s.heads, i % s.heads});
   return picked;
 }
 
 /// One query: the keys it weighs, their probabilities, and whether each depends on the scores.
-struct Row {
+struct SampledRow {
   std::vector<int64_t> keys;
   std::vector<bool> scored;
   Vector probability, out;
@@ -40,11 +40,11 @@ struct Row {
 
 class Head {
  public:
-  Head(const AttentionProblem& p, Position at, Semantics semantics)
+  Head(const AttentionProblem& p, SampledHead at, Semantics semantics)
       : p_(p), at_(at), semantics_(semantics), scale_(1.0 / std::sqrt(static_cast<double>(p.shape.dim))) {}
 
-  Row row(int64_t query) const {
-    Row r;
+  SampledRow row(int64_t query) const {
+    SampledRow r;
     list_keys(query, r);
     double m = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (size_t i = 0; i < r.keys.size(); ++i) {
@@ -58,14 +58,14 @@ class Head {
   }
 
   Vector dq(int64_t query) const {
-    const Row r = row(query);
+    const SampledRow r = row(query);
     Vector gradient(r.out.size(), 0.0);
     for (size_t i = 0; i < r.keys.size(); ++i) add(score_gradient(r, i, query) * scale_, p_.k, r.keys[i], gradient);
     return gradient;
   }
 
   /// Adds what a query gives to one key, if it sees it.
-  void add_key_gradients(const Row& r, int64_t query, int64_t key, Vector& dk, Vector& dv) const {
+  void add_key_gradients(const SampledRow& r, int64_t query, int64_t key, Vector& dk, Vector& dv) const {
     const auto found = std::lower_bound(r.keys.begin(), r.keys.end(), key);
     if (found == r.keys.end() || *found != key) return;
     const size_t i = static_cast<size_t>(found - r.keys.begin());
@@ -84,7 +84,7 @@ class Head {
 
   static TokenPair pair(int64_t query, int64_t key) { return {static_cast<int32_t>(query), static_cast<int32_t>(key)}; }
 
-  void list_keys(int64_t query, Row& r) const {
+  void list_keys(int64_t query, SampledRow& r) const {
     if (semantics_ == Semantics::support) {
       r.keys = p_.support.keys_of_row(at_.h, query);
       r.scored.assign(r.keys.size(), true);
@@ -96,7 +96,7 @@ class Head {
     }
   }
 
-  double score_gradient(const Row& r, size_t i, int64_t query) const {
+  double score_gradient(const SampledRow& r, size_t i, int64_t query) const {
     if (!r.scored[i]) return 0.0;
     const float* g = token(p_.grad_out, query);
     double delta = 0.0;
@@ -121,7 +121,7 @@ class Head {
   }
 
   const AttentionProblem& p_;
-  Position at_;
+  SampledHead at_;
   Semantics semantics_;
   double scale_;
 };
@@ -132,7 +132,7 @@ double worse(double a, double b) { return std::isnan(b) || b > a ? b : a; }
 /// Collects differences, then relates them to the size of what was compared.
 class Comparison {
  public:
-  void compare(const at::Tensor& got, Position at, int64_t token, const Vector& expected) {
+  void compare(const at::Tensor& got, SampledHead at, int64_t token, const Vector& expected) {
     const at::Tensor row = got[at.b][at.h][token].contiguous();
     const float* values = row.data_ptr<float>();
     for (size_t c = 0; c < expected.size(); ++c) {
@@ -149,7 +149,7 @@ class Comparison {
 
 double output_error(const AttentionProblem& p, const AttentionResults& results, Semantics semantics) {
   Comparison out;
-  for (Position at : sampled_heads(p.shape)) {
+  for (SampledHead at : sampled_heads(p.shape)) {
     const Head head(p, at, semantics);
     for (int64_t j : sampled(p.shape.query_tokens, kRows)) out.compare(results.out, at, j, head.row(j).out);
   }
@@ -177,7 +177,7 @@ KeyGradients key_gradients(const Head& head, const AttentionShape& shape, const 
 #pragma omp for schedule(dynamic, 64)
     for (int64_t j = 0; j < shape.query_tokens; ++j) {
       if (!head.sees_any(j, keys)) continue;
-      const Row r = head.row(j);
+      const SampledRow r = head.row(j);
       for (size_t i = 0; i < keys.size(); ++i) head.add_key_gradients(r, j, keys[i], mine.dk[i], mine.dv[i]);
     }
 #pragma omp critical
@@ -189,7 +189,7 @@ KeyGradients key_gradients(const Head& head, const AttentionShape& shape, const 
 /// A key of a dense contestant is seen by all queries, each of which weighs all keys: one head is enough work.
 double gradient_error(const AttentionProblem& p, const AttentionResults& r, Semantics semantics) {
   Comparison dq, dk, dv;
-  const std::vector<Position> heads = sampled_heads(p.shape);
+  const std::vector<SampledHead> heads = sampled_heads(p.shape);
   const std::vector<int64_t> tokens = sampled(p.shape.query_tokens, kRows);
   for (size_t i = 0; i < (semantics == Semantics::support ? heads.size() : 1); ++i) {
     const Head head(p, heads[i], semantics);

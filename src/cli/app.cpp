@@ -97,7 +97,7 @@ void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& command
 /// The first word that is neither an option nor the value of --threads; what else is wrong is found by the parser.
 std::string named_command(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
+    std::string word = argv[i];
     if (word == "--threads") {
       ++i;
     } else if (!word.starts_with('-')) {

@@ -30,7 +30,7 @@ std::vector<uint8_t> read_label_list(const std::filesystem::path& file, size_t e
 }
 
 cv::Mat read_png(const std::filesystem::path& file) {
-  const cv::Mat image = cv::imread(file.string(), cv::IMREAD_COLOR);
+  cv::Mat image = cv::imread(file.string(), cv::IMREAD_COLOR);
   if (image.empty()) throw std::runtime_error(file.string() + ": cannot be read as an image");
   if (image.rows != static_cast<int>(kCifarBatch) || image.cols != static_cast<int>(kCifarPixels))
     throw std::runtime_error(file.string() + ": " + std::to_string(image.cols) + " by " + std::to_string(image.rows) +

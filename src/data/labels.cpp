@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& reason) {
+[[noreturn]] void refuse(const std::filesystem::path& file, const std::string& reason) {
   throw std::runtime_error("labels '" + file.string() + "': " + reason);
 }
 
@@ -23,14 +23,14 @@ Json parse(const std::filesystem::path& file) {
   const MappedFile mapped(file);
   const std::string_view text(reinterpret_cast<const char*>(mapped.bytes().data()), mapped.bytes().size());
   Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) fail(file, "not valid JSON");
+  if (json.is_discarded()) refuse(file, "not valid JSON");
   return json;
 }
 
 /// A name, or the last of [WordNet id, name].
 std::string name_of(const Json& value, const std::filesystem::path& file, const std::string& index) {
   const Json& name = value.is_array() && !value.empty() ? value.back() : value;
-  if (!name.is_string()) fail(file, "class " + in_quotes(index) + " is neither a name nor [id, name]");
+  if (!name.is_string()) refuse(file, "class " + in_quotes(index) + " is neither a name nor [id, name]");
   return name.get<std::string>();
 }
 
@@ -44,14 +44,15 @@ std::string without_padding(const std::string& key) {
 Json by_index(const Json& object, const std::filesystem::path& file) {
   std::map<std::string, const Json*> found;
   for (const auto& [key, value] : object.items()) {
-    if (!found.emplace(without_padding(key), &value).second) fail(file, "class " + in_quotes(key) + " is there twice");
+    if (!found.emplace(without_padding(key), &value).second)
+      refuse(file, "class " + in_quotes(key) + " is there twice");
   }
   Json values = Json::array();
   for (size_t i = 0; i < object.size(); ++i) {
     const auto entry = found.find(std::to_string(i));
     if (entry == found.end())
-      fail(file, "class '" + std::to_string(i) + "' is missing, accepted are indices 0 to " +
-                     std::to_string(object.size() - 1));
+      refuse(file, "class '" + std::to_string(i) + "' is missing, accepted are indices 0 to " +
+                       std::to_string(object.size() - 1));
     values.push_back(*entry->second);
   }
   return values;
@@ -61,8 +62,8 @@ Json by_index(const Json& object, const std::filesystem::path& file) {
 
 std::vector<std::string> read_labels(const std::filesystem::path& file) {
   const Json json = parse(file);
-  if (!json.is_array() && !json.is_object()) fail(file, "accepted are an array of names or an object {\"0\": …}");
-  if (json.empty()) fail(file, "it names no classes");
+  if (!json.is_array() && !json.is_object()) refuse(file, "accepted are an array of names or an object {\"0\": …}");
+  if (json.empty()) refuse(file, "it names no classes");
   const Json values = json.is_object() ? by_index(json, file) : json;
   std::vector<std::string> names;
   for (const Json& value : values) names.push_back(name_of(value, file, std::to_string(names.size())));

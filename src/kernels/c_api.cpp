@@ -202,7 +202,12 @@ fib_status fib_attention_backward(const fib_pattern* pattern, const fib_attentio
 
 const char* fib_simd_target(void) {
   thread_local std::string name;
-  return guarded([] { name = fib::simd_target(); }) == FIB_OK ? name.c_str() : nullptr;
+  const char* text = nullptr;
+  guarded([&] {
+    name = fib::simd_target();
+    text = name.c_str();
+  });
+  return text;
 }
 
 fib_status fib_set_simd_target(const char* name) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -52,6 +53,18 @@ std::string read_file(const std::string& path) {
 }
 
 }  // namespace
+
+const char* series_colour(size_t i) {
+  static constexpr std::array<const char*, 8> kColours = {"#666666", "#D55E00", "#0072B2", "#009E73",
+                                                          "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
+  return kColours[i % kColours.size()];
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
+  return result + "'";
+}
 
 void check_plot_name(const std::string& path) {
   if (is_svg(path) || path.ends_with(".png")) return;

@@ -13,6 +13,13 @@ struct PlotSize {
   int width = 1100, height = 480;
 };
 
+/// The colour of the i-th thing shown: Okabe and Ito's, which stay apart for colour-blind readers; grey first, for what
+/// others are compared with.
+const char* series_colour(size_t i);
+
+/// A text as gnuplot reads it, between single quotes.
+std::string quoted(const std::string& text);
+
 /// Runs the script, which draws into what is already set up: an SVG or PNG that appears whole or not at all. Throws
 /// std::runtime_error when gnuplot is missing or complains.
 void draw_with_gnuplot(const std::string& script, const std::string& path, PlotSize size = {});

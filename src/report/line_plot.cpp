@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "report/gnuplot.h"
@@ -13,16 +12,6 @@ namespace fib::report {
 namespace {
 
 constexpr int kPanelWidth = 540, kHeight = 440;
-
-/// Okabe and Ito's colours, which stay apart for colour-blind readers; grey first, for what others are compared with.
-constexpr std::array<const char*, 8> kColours = {"#666666", "#D55E00", "#0072B2", "#009E73",
-                                                 "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
-
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
 
 std::string ticks(const Panel& panel) {
   std::set<double> places;
@@ -53,7 +42,7 @@ std::string curves(const Panel& panel, size_t index) {
   std::vector<std::string> parts;
   for (size_t s = 0; s < panel.series.size(); ++s) {
     const std::string data = fmt::format("$panel{}_{}", index, s);
-    const char* colour = kColours[s % kColours.size()];
+    const char* colour = series_colour(s);
     parts.push_back(
         fmt::format("{} using 1:2 with linespoints linewidth 2 pointtype 7 pointsize 0.7 linecolor '{}' "
                     "title {}",

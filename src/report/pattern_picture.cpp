@@ -50,11 +50,15 @@ struct Layout {
         row_height(panel.side + 2 * kLine + kGap) {}
 
   Point origin(int64_t i) const {
-    return {kMargin + static_cast<double>(i % columns) * (column_width + kGap),
-            kHeader + static_cast<double>(i / columns) * row_height};
+    const int64_t row = i / columns, column = i % columns;
+    return {kMargin + static_cast<double>(column) * (column_width + kGap),
+            kHeader + static_cast<double>(row) * row_height};
   }
   double width() const { return 2 * kMargin + static_cast<double>(columns) * (column_width + kGap) - kGap; }
-  double height() const { return kHeader + static_cast<double>((panels + columns - 1) / columns) * row_height + 6; }
+  double height() const {
+    const int64_t rows = (panels + columns - 1) / columns;
+    return kHeader + static_cast<double>(rows) * row_height + 6;
+  }
 };
 
 std::string totals(const SupportSet& s) {

@@ -36,6 +36,7 @@ void paint(cv::Mat& image, const Fill& fill) {
   for (const Rect& r : fill.rects) image(whole_rect(r) & all).setTo(scalar(fill.color));
   for (const auto& polygon : fill.polygons) {
     std::vector<cv::Point> corners;
+    corners.reserve(polygon.size());
     for (const Point& p : polygon) corners.push_back(fixed_point(p));
     cv::fillConvexPoly(image, corners, scalar(fill.color), cv::LINE_AA, kFractionBits);
   }

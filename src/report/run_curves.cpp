@@ -11,11 +11,7 @@
 namespace fib::report {
 namespace {
 
-/// Okabe and Ito's colours; grey first, for what others are compared with.
-constexpr std::array<const char*, 8> kColours = {"#666666", "#D55E00", "#0072B2", "#009E73",
-                                                 "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
-
-struct Panel {
+struct CurvePanel {
   const char* name;
   const char* title;
   const char* x_label;
@@ -42,13 +38,7 @@ std::vector<std::pair<double, double>> accuracy_by_time(const RunRecord& run) {
   return points;
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("''") : std::string(1, c);
-  return result + "'";
-}
-
-std::string data_blocks(const Panel& panel, const std::vector<RunRecord>& runs) {
+std::string data_blocks(const CurvePanel& panel, const std::vector<RunRecord>& runs) {
   std::string text;
   for (size_t r = 0; r < runs.size(); ++r) {
     text += fmt::format("${}{} << EOD\n", panel.name, r);
@@ -58,13 +48,13 @@ std::string data_blocks(const Panel& panel, const std::vector<RunRecord>& runs) 
   return text;
 }
 
-std::string panel_script(const Panel& panel, const std::vector<RunRecord>& runs) {
+std::string panel_script(const CurvePanel& panel, const std::vector<RunRecord>& runs) {
   std::vector<std::string> curves;
   for (size_t r = 0; r < runs.size(); ++r)
     curves.push_back(
         fmt::format("${}{} using 1:2 with linespoints linewidth 2 pointtype 7 pointsize 0.6 linecolor '{}' "
                     "title {} noenhanced",
-                    panel.name, r, kColours[r % kColours.size()], quoted(runs[r].name)));
+                    panel.name, r, series_colour(r), quoted(runs[r].name)));
   return data_blocks(panel, runs) +
          fmt::format("set title '{}'\nset xlabel '{}'\nset ylabel '{}'\nset key {} Left reverse\nplot {}\n",
                      panel.title, panel.x_label, panel.y_label, panel.key, fmt::join(curves, ", "));
@@ -73,14 +63,15 @@ std::string panel_script(const Panel& panel, const std::vector<RunRecord>& runs)
 }  // namespace
 
 void draw_run_curves(const std::vector<RunRecord>& runs, const std::string& path) {
-  const std::array<Panel, 3> panels = {
-      Panel{"loss", "training loss", "epoch", "cross-entropy", "top right", loss_by_epoch},
-      Panel{"epoch", "validation accuracy by epoch", "epoch", "top-1, percent", "bottom right", accuracy_by_epoch},
-      Panel{"time", "the same by time", "seconds of training", "top-1, percent", "bottom right", accuracy_by_time}};
+  const std::array<CurvePanel, 3> panels = {
+      CurvePanel{"loss", "training loss", "epoch", "cross-entropy", "top right", loss_by_epoch},
+      CurvePanel{"epoch", "validation accuracy by epoch", "epoch", "top-1, percent", "bottom right", accuracy_by_epoch},
+      CurvePanel{"time", "the same by time", "seconds of training", "top-1, percent", "bottom right",
+                 accuracy_by_time}};
   std::string script =
       "set border 3\nset tics nomirror\nset grid ytics linecolor '#dddddd' linetype 1\n"
       "set offsets graph 0.04, graph 0.04, graph 0.06, graph 0.06\nset multiplot layout 1,3\n";
-  for (const Panel& panel : panels) script += panel_script(panel, runs);
+  for (const CurvePanel& panel : panels) script += panel_script(panel, runs);
   draw_with_gnuplot(script + "unset multiplot\n", path, {.width = 1320, .height = 400});
 }
 

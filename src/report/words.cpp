@@ -21,12 +21,12 @@ std::string shortened(const std::vector<int64_t>& numbers, size_t front, size_t 
 std::string fitted(const std::vector<int64_t>& numbers, size_t width, const std::string& ellipsis) {
   // A number and its blank take two columns at least, so longer lists need not be written to be seen not to fit.
   if (numbers.size() <= width) {
-    const std::string all = fmt::format("{}", fmt::join(numbers, " "));
+    std::string all = fmt::format("{}", fmt::join(numbers, " "));
     if (all.size() <= width) return all;
   }
   for (size_t front = 6; front > 1; --front) {
     if (numbers.size() < front + 2) continue;
-    const std::string some = shortened(numbers, front, 1, ellipsis);
+    std::string some = shortened(numbers, front, 1, ellipsis);
     if (some.size() <= width) return some;
   }
   return numbers.size() > 2 ? shortened(numbers, 1, 1, ellipsis) : fmt::format("{}", fmt::join(numbers, " "));

@@ -32,7 +32,7 @@ SafetensorsContent parse(const std::string& content) {
   return parse_safetensors(std::as_bytes(std::span(content)), "x.safetensors");
 }
 
-std::string refusal(const std::string& content) {
+std::string tensors_refusal(const std::string& content) {
   const std::string message = error_of([&] { parse(content); });
   EXPECT_EQ(message.find('\n'), std::string::npos) << message;
   return message;
@@ -109,17 +109,17 @@ TEST(Safetensors, accepts_tensors_listed_in_any_order_and_padding_after_the_head
 }
 
 TEST(Safetensors, accepts_no_tensors_at_all) {
-  EXPECT_EQ(refusal(file_of("{}", 0)), "");
-  EXPECT_EQ(refusal(file_of(R"({"__metadata__":{}})", 0)), "");
+  EXPECT_EQ(tensors_refusal(file_of("{}", 0)), "");
+  EXPECT_EQ(tensors_refusal(file_of(R"({"__metadata__":{}})", 0)), "");
 }
 
 TEST(Safetensors, refuses_a_header_that_lies_about_the_file) {
-  EXPECT_TRUE(mentions(refusal(""), "only 0 bytes"));
-  EXPECT_TRUE(mentions(refusal("1234567"), "only 7 bytes"));
-  EXPECT_TRUE(mentions(refusal(with_length("{}", 3, 0)), "header of 3 bytes is announced, the file has 10"));
-  EXPECT_TRUE(mentions(refusal(with_length("{}", 100'000'001, 0)), "accepted are up to 100000000"));
-  EXPECT_TRUE(mentions(refusal(with_length("{}", ~uint64_t{0}, 0)), "18446744073709551615"));
-  EXPECT_TRUE(mentions(refusal("this is a text file and nothing else"), "not a safetensors file"));
+  EXPECT_TRUE(mentions(tensors_refusal(""), "only 0 bytes"));
+  EXPECT_TRUE(mentions(tensors_refusal("1234567"), "only 7 bytes"));
+  EXPECT_TRUE(mentions(tensors_refusal(with_length("{}", 3, 0)), "header of 3 bytes is announced, the file has 10"));
+  EXPECT_TRUE(mentions(tensors_refusal(with_length("{}", 100'000'001, 0)), "accepted are up to 100000000"));
+  EXPECT_TRUE(mentions(tensors_refusal(with_length("{}", ~uint64_t{0}, 0)), "18446744073709551615"));
+  EXPECT_TRUE(mentions(tensors_refusal("this is a text file and nothing else"), "not a safetensors file"));
 }
 
 TEST(Safetensors, reads_a_header_of_nearly_100_megabytes) {
@@ -129,43 +129,46 @@ TEST(Safetensors, reads_a_header_of_nearly_100_megabytes) {
 
 TEST(Safetensors, refuses_every_truncation) {
   const std::string whole = file_of("{" + tensor("a", "F32", "[2]", "[0,8]") + "}", 8);
-  ASSERT_EQ(refusal(whole), "");
-  for (size_t length = 0; length < whole.size(); ++length) EXPECT_NE(refusal(whole.substr(0, length)), "") << length;
+  ASSERT_EQ(tensors_refusal(whole), "");
+  for (size_t length = 0; length < whole.size(); ++length)
+    EXPECT_NE(tensors_refusal(whole.substr(0, length)), "") << length;
 }
 
 TEST(Safetensors, refuses_overlaps_holes_and_ranges_outside) {
   const auto two = [](const std::string& a, const std::string& b) {
     return "{" + tensor("a", "F32", "[2]", a) + "," + tensor("b", "F32", "[2]", b) + "}";
   };
-  EXPECT_TRUE(mentions(refusal(file_of(two("[0,8]", "[4,12]"), 12)), "begins at 4, inside the one before"));
-  EXPECT_TRUE(mentions(refusal(file_of(two("[0,8]", "[0,8]"), 8)), "inside the one before"));
-  EXPECT_TRUE(mentions(refusal(file_of(two("[0,8]", "[9,17]"), 17)), "leaving a hole after 8"));
-  EXPECT_TRUE(mentions(refusal(file_of(two("[0,8]", "[8,16]"), 15)), "outside the 15 bytes"));
-  EXPECT_TRUE(mentions(refusal(file_of(two("[0,8]", "[8,16]"), 20)), "end at byte 16 of 20"));
-  EXPECT_TRUE(mentions(refusal(file_of(two("[0,8]", "[16,8]"), 16)), "run backwards"));
-  EXPECT_TRUE(mentions(refusal(file_of(two("[8,0]", "[0,8]"), 16)), "run backwards"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[0,8]", "[4,12]"), 12)), "begins at 4, inside the one before"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[0,8]", "[0,8]"), 8)), "inside the one before"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[0,8]", "[9,17]"), 17)), "leaving a hole after 8"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[0,8]", "[8,16]"), 15)), "outside the 15 bytes"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[0,8]", "[8,16]"), 20)), "end at byte 16 of 20"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[0,8]", "[16,8]"), 16)), "run backwards"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(two("[8,0]", "[0,8]"), 16)), "run backwards"));
 }
 
 TEST(Safetensors, refuses_shapes_that_do_not_fit_their_bytes) {
   const auto one = [](const std::string& type, const std::string& shape) {
     return file_of("{" + tensor("a", type, shape, "[0,8]") + "}", 8);
   };
-  EXPECT_EQ(refusal(one("F32", "[2]")), "");
-  EXPECT_TRUE(mentions(refusal(one("F32", "[3]")), "F32 of shape (3,) needs 12 bytes, data_offsets [0, 8) hold 8"));
-  EXPECT_TRUE(mentions(refusal(one("F16", "[2]")), "needs 4 bytes"));
-  EXPECT_TRUE(mentions(refusal(one("F32", "[4611686018427387904,2]")), "impossible shape"));
-  EXPECT_TRUE(mentions(refusal(one("F32", "[18446744073709551615]")), "18446744073709551615"));
-  EXPECT_TRUE(mentions(refusal(one("F32", "[-2]")), "-2"));
-  EXPECT_TRUE(mentions(refusal(one("F32", "[2.0]")), "'2.0'"));
-  EXPECT_TRUE(mentions(refusal(one("F8_E4M3", "[8]")), "dtype 'F8_E4M3', accepted are F64"));
+  EXPECT_EQ(tensors_refusal(one("F32", "[2]")), "");
+  EXPECT_TRUE(
+      mentions(tensors_refusal(one("F32", "[3]")), "F32 of shape (3,) needs 12 bytes, data_offsets [0, 8) hold 8"));
+  EXPECT_TRUE(mentions(tensors_refusal(one("F16", "[2]")), "needs 4 bytes"));
+  EXPECT_TRUE(mentions(tensors_refusal(one("F32", "[4611686018427387904,2]")), "impossible shape"));
+  EXPECT_TRUE(mentions(tensors_refusal(one("F32", "[18446744073709551615]")), "18446744073709551615"));
+  EXPECT_TRUE(mentions(tensors_refusal(one("F32", "[-2]")), "-2"));
+  EXPECT_TRUE(mentions(tensors_refusal(one("F32", "[2.0]")), "'2.0'"));
+  EXPECT_TRUE(mentions(tensors_refusal(one("F8_E4M3", "[8]")), "dtype 'F8_E4M3', accepted are F64"));
 }
 
 TEST(Safetensors, refuses_keys_given_twice) {
   const std::string a = tensor("a", "F32", "[0]", "[0,0]");
-  EXPECT_TRUE(mentions(refusal(file_of("{" + a + "," + a + "}", 0)), "key 'a' twice"));
-  EXPECT_TRUE(mentions(refusal(file_of(R"({"__metadata__":{"k":"1","k":"2"}})", 0)), "key 'k' twice"));
-  EXPECT_TRUE(mentions(refusal(file_of(R"({"__metadata__":{},"__metadata__":{}})", 0)), "key '__metadata__' twice"));
-  EXPECT_TRUE(mentions(refusal(file_of(R"({"a":{"dtype":"F32","dtype":"F32"}})", 0)), "key 'dtype' twice"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of("{" + a + "," + a + "}", 0)), "key 'a' twice"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(R"({"__metadata__":{"k":"1","k":"2"}})", 0)), "key 'k' twice"));
+  EXPECT_TRUE(
+      mentions(tensors_refusal(file_of(R"({"__metadata__":{},"__metadata__":{}})", 0)), "key '__metadata__' twice"));
+  EXPECT_TRUE(mentions(tensors_refusal(file_of(R"({"a":{"dtype":"F32","dtype":"F32"}})", 0)), "key 'dtype' twice"));
 }
 
 TEST(Safetensors, refuses_malformed_headers) {
@@ -186,13 +189,14 @@ TEST(Safetensors, refuses_malformed_headers) {
                                               R"({"__metadata__":{"k":1}})",
                                               "{\"\xff\":{}}"};
   for (const std::string& header : malformed)
-    EXPECT_TRUE(mentions(refusal(file_of(header, 0)), "'x.safetensors': malformed safetensors header")) << header;
-  EXPECT_NE(refusal(file_of(std::string(1'000'000, '['), 0)), "");
-  EXPECT_NE(refusal(file_of(R"({"a":)" + std::string(1'000'000, '{'), 0)), "");
+    EXPECT_TRUE(mentions(tensors_refusal(file_of(header, 0)), "'x.safetensors': malformed safetensors header"))
+        << header;
+  EXPECT_NE(tensors_refusal(file_of(std::string(1'000'000, '['), 0)), "");
+  EXPECT_NE(tensors_refusal(file_of(R"({"a":)" + std::string(1'000'000, '{'), 0)), "");
 }
 
 TEST(Safetensors, messages_stay_on_one_line_whatever_a_tensor_is_called) {
-  const std::string message = refusal(file_of(R"({"a\nb\u001b[31m)" + std::string(500, 'x') + R"(":1})", 0));
+  const std::string message = tensors_refusal(file_of(R"({"a\nb\u001b[31m)" + std::string(500, 'x') + R"(":1})", 0));
   EXPECT_TRUE(mentions(message, R"('a\x0ab\x1b[31mxx)"));
   EXPECT_LT(message.size(), 200u);
 }

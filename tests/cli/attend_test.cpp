@@ -137,7 +137,7 @@ TEST(FibAttend, writes_the_same_bits_for_any_number_of_threads) {
 }
 
 /// Refused: the code, one line on stderr that holds `part`, and no file beyond those that were there.
-void expect_refusal(const std::string& arguments, int code, const std::string& part) {
+void expect_refused_file(const std::string& arguments, int code, const std::string& part) {
   SCOPED_TRACE(arguments);
   const auto entries = [] {
     const std::filesystem::path directory = std::filesystem::path(scratch_path("x")).parent_path();
@@ -164,19 +164,20 @@ class FibAttendRefuses : public testing::Test {
 
 TEST_F(FibAttendRefuses, mismatched_shapes_and_types) {
   save_random<float>("k.npy", {2, 3, 9, 4}, 1);
-  expect_refusal(with_out_, 1, "k.npy' has shape (2, 3, 9, 4), accepted is (2, 3, 10, 4) as '");
+  expect_refused_file(with_out_, 1, "k.npy' has shape (2, 3, 9, 4), accepted is (2, 3, 10, 4) as '");
   save_random<double>("k.npy", {2, 3, 10, 4}, 1);
-  expect_refusal(with_out_, 1, "k.npy' holds float64");
+  expect_refused_file(with_out_, 1, "k.npy' holds float64");
   save_random<float>("k.npy", {2, 3, 10, 4}, 1);
   save_random<float>("v.npy", {2, 2, 10, 4}, 1);
-  expect_refusal(with_out_, 1, "v.npy' has shape (2, 2, 10, 4), accepted is (2, 3, 10, 4)");
+  expect_refused_file(with_out_, 1, "v.npy' has shape (2, 2, 10, 4), accepted is (2, 3, 10, 4)");
   save_random<float>("v.npy", {2, 3, 10, 4}, 1);
   save_random<float>("g.npy", {2, 3, 10, 5}, 1);
-  expect_refusal(with_out_ + file("grad-out", "g.npy") + file("dq", "dq.npy"), 1, "g.npy' has shape (2, 3, 10, 5)");
+  expect_refused_file(with_out_ + file("grad-out", "g.npy") + file("dq", "dq.npy"), 1,
+                      "g.npy' has shape (2, 3, 10, 5)");
   save_random<float>("q.npy", {3, 10, 4}, 1);
-  expect_refusal(with_out_, 1, "q.npy' has shape (3, 10, 4), accepted is [B,H,T,d]");
+  expect_refused_file(with_out_, 1, "q.npy' has shape (3, 10, 4), accepted is [B,H,T,d]");
   save_random<float>("q.npy", {2, 0, 10, 4}, 1);
-  expect_refusal(with_out_, 1, "nothing zero");
+  expect_refused_file(with_out_, 1, "nothing zero");
 }
 
 TEST_F(FibAttendRefuses, files_that_are_no_arrays) {
@@ -185,40 +186,41 @@ TEST_F(FibAttendRefuses, files_that_are_no_arrays) {
     std::ofstream(scratch_path("v.npy"), std::ios::binary) << content;
   };
   overwrite(whole.substr(0, whole.size() - 1));
-  expect_refusal(with_out_, 1, "v.npy': truncated");
+  expect_refused_file(with_out_, 1, "v.npy': truncated");
   overwrite(whole + "x");
-  expect_refusal(with_out_, 1, "v.npy': too long");
+  expect_refused_file(with_out_, 1, "v.npy': too long");
   overwrite("not an array");
-  expect_refusal(with_out_, 1, "not a .npy file");
+  expect_refused_file(with_out_, 1, "not a .npy file");
   std::string integers = whole;
   integers.replace(integers.find("<f4"), 3, "<i4");
   overwrite(integers);
-  expect_refusal(with_out_, 1, "dtype '<i4'");
+  expect_refused_file(with_out_, 1, "dtype '<i4'");
   std::string fortran = whole;
   fortran.replace(fortran.find("False"), 5, "True ");
   overwrite(fortran);
-  expect_refusal(with_out_, 1, "Fortran order");
+  expect_refused_file(with_out_, 1, "Fortran order");
   std::filesystem::remove(scratch_path("v.npy"));
-  expect_refusal(with_out_, 1, "No such file");
+  expect_refused_file(with_out_, 1, "No such file");
 }
 
 TEST_F(FibAttendRefuses, options_that_make_no_sense) {
-  expect_refusal(inputs(), 2, "--out is required");
-  expect_refusal(with_out_ + file("dq", "dq.npy"), 2, "gradients need --grad-out");
-  expect_refusal(with_out_ + file("grad-out", "g.npy"), 2, "at least one of --dq, --dk and --dv");
-  expect_refusal(with_out_ + file("grad-out", "g.npy") + file("dq", "o.npy"), 2, "two results are to be");
-  expect_refusal(with_out_ + " --masking none", 2, "masking must be exclude or zero, got 'none'");
-  expect_refusal(with_out_ + " --masking zero --causal", 2, "masking zero is refused together with a causal support");
-  expect_refusal(with_out_ + " --masking zero --attention fibottention:masking=zero", 2, "masking is given twice");
-  expect_refusal(with_out_ + " --scale nan", 2, "--scale: must be a finite number, got 'nan'");
-  expect_refusal(with_out_ + " --attention fibotention", 2, "fibottention");
-  expect_refusal(with_out_ + " --wmax 3 --attention fibottention:wmax=3", 2, "given twice");
-  expect_refusal(with_out_ + " --cls 10", 1, "10 tokens, --cls 10 leaves no patches");
+  expect_refused_file(inputs(), 2, "--out is required");
+  expect_refused_file(with_out_ + file("dq", "dq.npy"), 2, "gradients need --grad-out");
+  expect_refused_file(with_out_ + file("grad-out", "g.npy"), 2, "at least one of --dq, --dk and --dv");
+  expect_refused_file(with_out_ + file("grad-out", "g.npy") + file("dq", "o.npy"), 2, "two results are to be");
+  expect_refused_file(with_out_ + " --masking none", 2, "masking must be exclude or zero, got 'none'");
+  expect_refused_file(with_out_ + " --masking zero --causal", 2,
+                      "masking zero is refused together with a causal support");
+  expect_refused_file(with_out_ + " --masking zero --attention fibottention:masking=zero", 2, "masking is given twice");
+  expect_refused_file(with_out_ + " --scale nan", 2, "--scale: must be a finite number, got 'nan'");
+  expect_refused_file(with_out_ + " --attention fibotention", 2, "fibottention");
+  expect_refused_file(with_out_ + " --wmax 3 --attention fibottention:wmax=3", 2, "given twice");
+  expect_refused_file(with_out_ + " --cls 10", 1, "10 tokens, --cls 10 leaves no patches");
 }
 
 TEST_F(FibAttendRefuses, results_that_cannot_be_written_before_any_appears) {
-  expect_refusal(inputs() + file("out", "none/o.npy"), 1, "none/o.npy': No such file or directory");
-  expect_refusal(with_out_ + file("grad-out", "g.npy") + file("dv", "none/dv.npy"), 1, "none/dv.npy'");
+  expect_refused_file(inputs() + file("out", "none/o.npy"), 1, "none/o.npy': No such file or directory");
+  expect_refused_file(with_out_ + file("grad-out", "g.npy") + file("dv", "none/dv.npy"), 1, "none/dv.npy'");
 }
 
 }  // namespace

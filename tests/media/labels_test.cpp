@@ -21,7 +21,7 @@ std::vector<std::string> labels_of(const std::string& json) {
   return read_labels(dir / "labels.json");
 }
 
-std::string refusal(const std::string& json) {
+std::string labels_refusal(const std::string& json) {
   return error_of([&] { labels_of(json); });
 }
 
@@ -35,19 +35,19 @@ TEST(Labels, reads_imagenet_class_index_by_number) {
 
 TEST(Labels, reads_keys_padded_with_zeros) {
   EXPECT_EQ(labels_of(R"({"001": "goldfish", "000": "tench"})"), (Names{"tench", "goldfish"}));
-  EXPECT_TRUE(mentions(refusal(R"({"0": "a", "00": "b"})"), "'0"));
+  EXPECT_TRUE(mentions(labels_refusal(R"({"0": "a", "00": "b"})"), "'0"));
 }
 
 TEST(Labels, reads_a_plain_array) { EXPECT_EQ(labels_of(R"(["cat", "dog"])"), (Names{"cat", "dog"})); }
 
 TEST(Labels, refuses_what_leaves_a_class_without_a_name) {
-  EXPECT_TRUE(mentions(refusal(R"({"0": "a", "2": "b"})"), "class '1' is missing, accepted are indices 0 to 1"));
-  EXPECT_TRUE(mentions(refusal(R"(["a", 3])"), "class '1' is neither"));
-  EXPECT_TRUE(mentions(refusal(R"({"0": []})"), "class '0' is neither"));
-  EXPECT_TRUE(mentions(refusal("{}"), "no classes"));
-  EXPECT_TRUE(mentions(refusal("3"), "accepted are an array"));
-  EXPECT_TRUE(mentions(refusal("[\"a\""), "not valid JSON"));
-  EXPECT_TRUE(mentions(refusal(""), "not valid JSON"));
+  EXPECT_TRUE(mentions(labels_refusal(R"({"0": "a", "2": "b"})"), "class '1' is missing, accepted are indices 0 to 1"));
+  EXPECT_TRUE(mentions(labels_refusal(R"(["a", 3])"), "class '1' is neither"));
+  EXPECT_TRUE(mentions(labels_refusal(R"({"0": []})"), "class '0' is neither"));
+  EXPECT_TRUE(mentions(labels_refusal("{}"), "no classes"));
+  EXPECT_TRUE(mentions(labels_refusal("3"), "accepted are an array"));
+  EXPECT_TRUE(mentions(labels_refusal("[\"a\""), "not valid JSON"));
+  EXPECT_TRUE(mentions(labels_refusal(""), "not valid JSON"));
   EXPECT_TRUE(mentions(error_of([] { read_labels("/no/such/file.json"); }), "No such file"));
 }
 

@@ -9,15 +9,15 @@
 namespace fib::ops {
 namespace {
 
-constexpr int64_t kTokens = 20000, kHeads = 2, kDim = 4;
+constexpr int64_t kLongTokens = 20000, kLongHeads = 2, kLongDim = 4;
 /// T × T floats of one head alone are 1600 MB.
 constexpr int64_t kAllowed = 160 << 20;
 
 template <class Attend>
 int64_t growth_of(Attend attend) {
   const SupportPtr support =
-      make_support_ptr(named_support("fibottention", {kTokens - 1, 1, kHeads, std::nullopt, false}));
-  const at::Tensor x = torch::randn({1, kHeads, kTokens, kDim}).set_requires_grad(true);
+      make_support_ptr(named_support("fibottention", {kLongTokens - 1, 1, kLongHeads, std::nullopt, false}));
+  const at::Tensor x = torch::randn({1, kLongHeads, kLongTokens, kLongDim}).set_requires_grad(true);
   const bench::PeakMemory peak;
   std::get<0>(attend(x, support)).sum().backward();
   return peak.growth().value_or(0);

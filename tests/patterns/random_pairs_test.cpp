@@ -9,7 +9,9 @@
 namespace fib {
 namespace {
 
-SupportSet make(const std::string& text, PatternGeometry g) { return make_support(AttentionSpec::parse(text), g); }
+SupportSet make_drawn(const std::string& text, PatternGeometry g) {
+  return make_support(AttentionSpec::parse(text), g);
+}
 
 }  // namespace
 
@@ -36,7 +38,7 @@ TEST(DrawSorted, prefers_no_set) {
 }
 
 TEST(RandomPairs, are_outside_the_window_and_as_many_as_asked) {
-  const SupportSet set = make("bigbird:w=2,random=50", {.patches = 30, .cls = 1, .heads = 4});
+  const SupportSet set = make_drawn("bigbird:w=2,random=50", {.patches = 30, .cls = 1, .heads = 4});
   for (int64_t h = 0; h < 4; ++h) {
     EXPECT_EQ(set.head(h).pairs.size(), 50);
     for (const TokenPair& p : set.head(h).pairs.to_vector()) {
@@ -50,15 +52,15 @@ TEST(RandomPairs, may_fill_all_that_remains) {
   for (bool causal : {false, true}) {
     const PatternGeometry g{.patches = 9, .cls = 1, .heads = 1, .causal = causal};
     const int64_t rest = causal ? 45 - 17 : 81 - 25;  // minus the window of one, diagonal included
-    EXPECT_EQ(make("bigbird:random=" + std::to_string(rest), g).patch_pairs(), causal ? 45 : 81);
-    EXPECT_THROW(make("bigbird:random=" + std::to_string(rest + 1), g), std::invalid_argument);
+    EXPECT_EQ(make_drawn("bigbird:random=" + std::to_string(rest), g).patch_pairs(), causal ? 45 : 81);
+    EXPECT_THROW(make_drawn("bigbird:random=" + std::to_string(rest + 1), g), std::invalid_argument);
   }
 }
 
 TEST(RandomPairs, cover_every_free_pair_in_the_long_run) {
   std::map<std::pair<int, int>, int> seen;
   for (int64_t layer = 0; layer < 3000; ++layer) {
-    const SupportSet set = make("bigbird:random=3", {.patches = 6, .cls = 0, .heads = 1, .layer = layer});
+    const SupportSet set = make_drawn("bigbird:random=3", {.patches = 6, .cls = 0, .heads = 1, .layer = layer});
     for (const TokenPair& p : set.head(0).pairs.to_vector()) ++seen[{p.query, p.key}];
   }
   EXPECT_EQ(seen.size(), 20u);  // 36 less the window's 16
@@ -68,7 +70,7 @@ TEST(RandomPairs, cover_every_free_pair_in_the_long_run) {
 TEST(RandomPairs, depend_on_seed_layer_and_head_alone) {
   const PatternGeometry g{.patches = 50, .cls = 1, .heads = 3, .layer = 2};
   const auto draw = [](const std::string& text, const PatternGeometry& geometry, int64_t head) {
-    return make(text, geometry).head(head).pairs.to_vector();
+    return make_drawn(text, geometry).head(head).pairs.to_vector();
   };
   const auto base = draw("random:seed=1", g, 0);
   EXPECT_EQ(base, draw("random:seed=1", g, 0));
@@ -83,7 +85,7 @@ TEST(RandomPairs, depend_on_seed_layer_and_head_alone) {
 
 TEST(RandomPairs, without_a_layer_are_those_of_layer_zero) {
   const PatternGeometry none{.patches = 20, .heads = 1}, zero{.patches = 20, .heads = 1, .layer = 0};
-  EXPECT_EQ(make("random", none).head(0).pairs.to_vector(), make("random", zero).head(0).pairs.to_vector());
+  EXPECT_EQ(make_drawn("random", none).head(0).pairs.to_vector(), make_drawn("random", zero).head(0).pairs.to_vector());
 }
 
 }  // namespace fib

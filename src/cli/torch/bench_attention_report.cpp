@@ -8,16 +8,13 @@
 #include <cstdlib>
 
 #include "cli/table.h"
+#include "cli/torch/bench_frame.h"
 
 namespace fib::cli {
 namespace {
 
 using bench::AttentionBenchRow;
 using nlohmann::ordered_json;
-
-ordered_json or_null(std::optional<double> value) {
-  return value && std::isfinite(*value) ? ordered_json(*value) : ordered_json(nullptr);
-}
 
 ordered_json row_json(const AttentionBenchRow& r) {
   ordered_json row = {{"contestant", r.contestant},

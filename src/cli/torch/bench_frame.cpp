@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <thread>
@@ -11,6 +12,10 @@
 #include "fibottention/attention.h"
 
 namespace fib::cli {
+
+nlohmann::ordered_json or_null(std::optional<double> value) {
+  return value && std::isfinite(*value) ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
 
 std::string machine_name() {
   std::ifstream info("/proc/cpuinfo");

@@ -2,12 +2,17 @@
 // What all benchmarks say beside their figures: where they ran, and how far they are.
 #pragma once
 
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace fib::cli {
 
 /// "Intel Xeon …, 2 cores, AVX3".
 std::string machine_name();
+
+/// A figure, or null where there is none.
+nlohmann::ordered_json or_null(std::optional<double> value);
 
 /// One line on a terminal that is written over, and gone in the end.
 class ProgressLine {

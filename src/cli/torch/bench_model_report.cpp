@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/table.h"
+#include "cli/torch/bench_frame.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -14,8 +15,6 @@ namespace {
 using bench::ModelBenchRow;
 using bench::ModelPass;
 using nlohmann::ordered_json;
-
-ordered_json or_null(std::optional<double> value) { return value ? ordered_json(*value) : ordered_json(nullptr); }
 
 std::string or_dash(std::optional<double> value, int digits, const char* unit = "") {
   return value ? fmt::format("{:.{}f}{}", *value, digits, unit) : "–";

@@ -10,7 +10,7 @@ int64_t linear(int64_t from, int64_t to) { return (from + 1) * to; }
 int64_t qkv_channels(const attention::Geometry& g) { return g.heads * (2 * g.head_dim + g.value_dim); }
 
 int64_t block_parameters(const Dimensions& d, const attention::Geometry& g) {
-  const int64_t norms = 2 * 2 * d.row.dim;
+  const int64_t norms = int64_t{2} * 2 * d.row.dim;
   const int64_t attention = linear(d.row.dim, qkv_channels(g)) + linear(g.heads * g.value_dim, d.row.dim);
   return norms + attention + linear(d.row.dim, d.hidden()) + linear(d.hidden(), d.row.dim);
 }

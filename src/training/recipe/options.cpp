@@ -17,6 +17,8 @@ template <class... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
 };
+template <class... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
 
 [[noreturn]] void refuse(const Option& option, std::string_view received) {
   throw std::invalid_argument(option.key + ": received " + std::string(received) + ", accepted " + option.accepted());
