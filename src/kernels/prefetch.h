@@ -2,7 +2,9 @@
 // Fetching ahead what hardware cannot foresee: rows that lie kilobytes apart, as in a packed qkv, each on its own page.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "kernels/call.h"
 
@@ -14,7 +16,10 @@ inline bool far_apart(int64_t stride, int64_t channels) { return stride >= 2 * c
 /// The rows that the next block will be the first to touch, fetched into L2 while the current one computes.
 class NextRows {
  public:
-  void clear() { count_ = 0; }
+  void clear() {
+    runs_.clear();
+    most_rows_ = 0;
+  }
 
   /// Rows [token, token + rows) of (b, h); beyond the last token, the first rows of the next head.
   template <class T>
@@ -26,16 +31,24 @@ class NextRows {
       if (++at.h == shape.heads) at.h = 0, ++at.b;
       if (at.b == shape.batch || token >= tokens) return;
     }
-    runs_[count_++] = {reinterpret_cast<const char*>(view.row(at.b, at.h, token)),
-                       view.token_stride * static_cast<int64_t>(sizeof(T)), channels * static_cast<int64_t>(sizeof(T)),
-                       rows < tokens - token ? rows : tokens - token};
+    add_rows(Rows<T>{view.row(at.b, at.h, 0), view.token_stride}, token, std::min(rows, tokens - token), channels);
+  }
+
+  /// Rows [token, token + count), wherever they lie.
+  template <class T>
+  void add_rows(const Rows<T>& rows, int64_t token, int64_t count, int64_t channels) {
+    constexpr int64_t kBytes = sizeof(T);
+    runs_.push_back(
+        {reinterpret_cast<const char*>(rows.row(token)), rows.stride * kBytes, channels * kBytes, count});
+    most_rows_ = std::max(most_rows_, count);
   }
 
   /// Part i of n of all rows.
   void fetch(int64_t i, int64_t n) const {
-    for (int r = 0; r < count_; ++r) {
-      const Run& run = runs_[r];
-      for (int64_t row = run.rows * i / n; row < run.rows * (i + 1) / n; ++row) {
+    if (runs_.empty()) return;
+    const int64_t from = most_rows_ * i / n, to = most_rows_ * (i + 1) / n;
+    for (const Run& run : runs_) {
+      for (int64_t row = from; row < std::min(to, run.rows); ++row) {
         const char* at = run.data + row * run.stride;
         for (int64_t byte = 0; byte < run.bytes; byte += kLine) __builtin_prefetch(at + byte, 0, 2);
       }
@@ -48,8 +61,8 @@ class NextRows {
     const char* data;
     int64_t stride, bytes, rows;
   };
-  Run runs_[6];
-  int count_ = 0;
+  std::vector<Run> runs_;
+  int64_t most_rows_ = 0;
 };
 
 }  // namespace fib::kernels

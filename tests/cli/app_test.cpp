@@ -86,7 +86,7 @@ TEST(Fib, starts_at_once) {
     run_fib("pattern --quiet");
     fastest = std::min(fastest, child_milliseconds() - before);
   }
-  EXPECT_LT(fastest, 100.0);  // 8 ms in an optimised build; sanitizers take longer
+  EXPECT_LT(fastest, 300.0);  // 8 ms in an optimised build, ten times that under sanitizers; loading torch costs 500
 }
 
 TEST(FibPattern, says_what_is_wrong_in_one_line) {

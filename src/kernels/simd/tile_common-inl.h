@@ -64,6 +64,7 @@ class OtherRows {
                : n.head->offsets.empty() ? 0
                                          : n.head->offsets.back()) {
     if (copy_ != nullptr) copy_->open(call.id, rows_, tokens, channels, cls_);
+    if (copy_ == nullptr && !far_apart(rows_.stride, channels)) find_far_offsets(n);
   }
 
   /// All that self tokens [begin, end) meet, and these tokens themselves.
@@ -75,15 +76,38 @@ class OtherRows {
   /// What the block after `end` will be the first to reach.
   void fetch_after(int64_t end, NextRows& next) const {
     next.add(view_, call_.shape, at_, end + reach_, lanes<T>(), tokens_, channels_);
+    for (const int64_t offset : far_) {
+      const int64_t first = HWY_MAX(end + offset, cls_), last = HWY_MIN(end + offset + lanes<T>(), tokens_);
+      if (first < last) next.add_rows(rows_, first, last - first, channels_);
+    }
   }
 
  private:
+  /// Half of a core's L2: what was touched this many bytes ago is gone, and reading it again waits for L3.
+  static constexpr int64_t kNear = int64_t{1} << 20;
+
+  /// A row is met by the largest offset first. Between two offsets everything moves on by their difference.
+  void find_far_offsets(const Neighbourhood& n) {
+    const std::vector<int64_t>& offsets = n.head->offsets;
+    const auto count = static_cast<int64_t>(offsets.size());
+    const int64_t streams = count * (n.below + n.above);
+    const int64_t near = kNear / HWY_MAX(1, streams * channels_ * 2 * static_cast<int64_t>(sizeof(T)));
+    int64_t before = std::numeric_limits<int64_t>::max() / 2;
+    const auto visit = [&](int64_t offset) {
+      if (before - offset > near) far_.push_back(offset);
+      before = offset;
+    };
+    for (int64_t i = count - 1; n.above && i >= 0; --i) visit(offsets[static_cast<size_t>(i)]);
+    for (int64_t i = 0; n.below && i < count; ++i) visit(-offsets[static_cast<size_t>(i)]);
+  }
+
   const Call<T>& call_;
   TileIndex at_;
   const TokenView<const T>& view_;
   Rows<const T> rows_;
   RowCopy<T>* copy_;
   int64_t tokens_, channels_, cls_, reach_;
+  std::vector<int64_t> far_;  ///< offsets whose rows have left the cache by the time they are met, explicit pairs aside
 };
 
 }  // namespace HWY_NAMESPACE
