@@ -32,18 +32,32 @@ inline std::vector<double> stream(std::string_view name, int64_t count) {
   return values;
 }
 
+struct Affine {
+  double shift, scale;
+};
+
+/// How the stream becomes the values of a tensor; the first rule that matches wins.
+inline Affine rule_of(std::string_view name, const std::vector<int64_t>& shape, int64_t count) {
+  if (name.ends_with("running_var")) return {1.0, 0.25};
+  if (name.ends_with("running_mean")) return {0.0, 0.1};
+  if (name.ends_with("pos_proj.weight")) return {0.0, 0.05};
+  const bool weight = name.ends_with(".weight");
+  if (weight && shape.size() >= 2) {
+    const double fan_in = static_cast<double>(count) / static_cast<double>(shape[0]);
+    return {0.0, std::sqrt(3.0 / fan_in) * (shape.size() == 4 ? 0.5 : 1.0)};
+  }
+  if (weight) return {1.0, 0.1};
+  if (name.ends_with(".bias")) return {0.0, 0.1};
+  return {0.0, name.ends_with("gating_param") ? 1.0 : 0.25};
+}
+
 /// The values of a parameter by the rules of its name and shape.
 inline std::vector<double> parameter_values(std::string_view name, const std::vector<int64_t>& shape) {
   int64_t count = 1;
   for (int64_t n : shape) count *= n;
+  const Affine rule = rule_of(name, shape, count);
   std::vector<double> values = stream(name, count);
-  const bool weight = name.ends_with(".weight"), bias = name.ends_with(".bias");
-  const double fan_in = static_cast<double>(count) / static_cast<double>(shape[0]);
-  const double scale = weight && shape.size() >= 2 ? std::sqrt(3.0 / fan_in) * (shape.size() == 4 ? 0.5 : 1.0)
-                       : weight || bias            ? 0.1
-                                                   : 0.25;
-  const double shift = weight && shape.size() == 1 ? 1.0 : 0.0;
-  for (double& value : values) value = shift + scale * value;
+  for (double& value : values) value = rule.shift + rule.scale * value;
   return values;
 }
 

@@ -36,6 +36,10 @@ inline at::Tensor parameter(const std::string& name, at::IntArrayRef shape) {
 inline void fill(torch::nn::Module& module) {
   const at::NoGradGuard no_grad;
   for (auto& item : module.named_parameters()) item.value().copy_(parameter(item.key(), item.value().sizes()));
+  for (auto& item : module.named_buffers()) {
+    const bool statistics = item.key().ends_with("running_mean") || item.key().ends_with("running_var");
+    if (statistics) item.value().copy_(parameter(item.key(), item.value().sizes()));
+  }
 }
 
 inline at::Tensor images(at::IntArrayRef shape) { return tensor("input", shape) * 1.7320508075688772; }

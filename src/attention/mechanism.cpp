@@ -66,12 +66,14 @@ Mechanism::Mechanism(AttentionSpec spec, const Geometry& geometry, double dropou
 
 at::Tensor Mechanism::forward(const Inputs& in) {
   check_inputs(spec_.name, in, geometry_);
+  if (watcher_ != nullptr) *watcher_ = in;
   return attend(in);
 }
 
 at::Tensor Mechanism::forward_packed(const at::Tensor& qkv, const at::Tensor& bias) {
   check_tensor(spec_.name, "packed qkv", qkv, {geometry_.query_tokens(), 3, geometry_.heads, geometry_.head_dim});
   check_bias(spec_.name, bias, geometry_, qkv.size(0));
+  if (watcher_ != nullptr) *watcher_ = unpack(qkv, bias);
   return attend_packed(qkv, bias);
 }
 
@@ -83,7 +85,12 @@ at::Tensor Mechanism::probabilities(const Inputs& in) {
 }
 
 void Mechanism::resize(const Grid& query_grid, const Grid& key_grid) {
+  resize(query_grid, key_grid, geometry_.head_dim);
+}
+
+void Mechanism::resize(const Grid& query_grid, const Grid& key_grid, int64_t head_dim) {
   const Geometry before = geometry_;
+  geometry_.head_dim = head_dim;
   if (query_grid == before.query_grid && key_grid == before.key_grid) return;
   geometry_.query_grid = query_grid;
   geometry_.key_grid = key_grid;
@@ -96,7 +103,7 @@ void Mechanism::resize(const Grid& query_grid, const Grid& key_grid) {
 }
 
 MechanismPtr make(const AttentionSpec& spec, const Geometry& geometry, double dropout) {
-  check_spec(spec);
+  check_fit(spec, geometry);
   switch (find_entry(spec.name).family) {
     case Family::dense:
       return make_full(spec, geometry, dropout);

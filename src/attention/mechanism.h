@@ -36,8 +36,13 @@ class Mechanism : public torch::nn::Module {
   /// The weights that forward applies to the values, dense [B,H,Tq,Tk], computed anew and without dropout: memory T².
   at::Tensor probabilities(const Inputs& in);
 
+  /// While it is set, what each forward is given is copied there (tensors share memory); null ends it.
+  void show_inputs_to(Inputs* watcher) { watcher_ = watcher; }
+
   /// Other numbers of tokens from now on. Throws where learned parameters belong to a number of tokens.
   void resize(const Grid& query_grid, const Grid& key_grid);
+  /// The same where the channels of q and k follow the grids.
+  void resize(const Grid& query_grid, const Grid& key_grid, int64_t head_dim);
 
   /// With the channels of q and k that the mechanism wants, which may differ from those asked for.
   const Geometry& geometry() const { return geometry_; }
@@ -57,6 +62,7 @@ class Mechanism : public torch::nn::Module {
   AttentionSpec spec_;
   Geometry geometry_;
   double dropout_;
+  Inputs* watcher_ = nullptr;
 };
 
 using MechanismPtr = std::shared_ptr<Mechanism>;

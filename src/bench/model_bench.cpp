@@ -79,7 +79,7 @@ class Heat {
     e.row.model = options_.model;
     e.row.attention = attention.to_string();
     e.row.resolution = resolution_;
-    e.row.tokens = d.tokens();
+    e.row.tokens = models::cost(d).tokens;
     e.row.batch = options_.batch;
     e.row.pass = pass_;
     tell("first run of " + e.row.attention, 0.0);

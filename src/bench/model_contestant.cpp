@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "attention/catalogue/catalogue.h"
@@ -15,25 +16,44 @@ constexpr int64_t kFloat = sizeof(float);
 
 /// All pairs of one layer, where the mechanism has them in memory at once: in training, or as LibTorch's users write
 /// it.
-int64_t score_bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
-  const AttentionSpec& spec = d.options.attention;
+int64_t score_bytes(const models::AttentionLayer& layer, ModelPass pass) {
+  const AttentionSpec& spec = layer.attention;
+  const attention::Geometry& g = layer.geometry;
   const auto family = attention::find_entry(spec.name).family;
   const bool trained = pass == ModelPass::training && family == attention::Family::topk;
   const bool dense = family == attention::Family::dense &&
                      (pass == ModelPass::training || spec.to_string().find("path=products") != std::string::npos);
-  return trained || dense ? batch * d.row.heads * d.tokens() * d.tokens() * kFloat : 0;
+  return trained || dense ? layer.samples * g.heads * g.query_tokens() * g.key_tokens() * kFloat : 0;
+}
+
+struct ScoreBytes {
+  int64_t largest = 0;
+  int64_t sum = 0;
+};
+
+ScoreBytes score_bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
+  ScoreBytes bytes;
+  for (const models::AttentionLayer& layer : models::attention_layers(d)) {
+    const int64_t here = batch * score_bytes(layer, pass);
+    bytes.largest = std::max(bytes.largest, here);
+    bytes.sum += here;
+  }
+  return bytes;
 }
 
 }  // namespace
 
 int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
-  const int64_t parameters = models::cost(d).parameters * kFloat;
-  const int64_t token_channels = batch * d.tokens() * d.row.dim * kFloat;
+  const models::Cost cost = models::cost(d);
+  const int64_t parameters = cost.parameters * kFloat;
+  // Later stages have fewer numbers than the first.
+  const int64_t token_channels = batch * cost.tokens * d.row.dim * kFloat;
+  const ScoreBytes scores = score_bytes(d, pass, batch);
   // Forward keeps one block's tensors: x, its norm, qkv, the four times wider hidden layer.
-  if (pass == ModelPass::forward) return parameters + 12 * token_channels + 2 * score_bytes(d, pass, batch);
+  if (pass == ModelPass::forward) return parameters + 12 * token_channels + 2 * scores.largest;
   // Training keeps them for every block, and the last block's scores a few times on the way back; gradients and AdamW's
   // two moments are as large as the parameters.
-  return 4 * parameters + 20 * d.row.depth * token_channels + (d.row.depth + 3) * score_bytes(d, pass, batch);
+  return 4 * parameters + 20 * d.row.depth * token_channels + scores.sum + 3 * scores.largest;
 }
 
 ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {

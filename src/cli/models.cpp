@@ -23,6 +23,22 @@ models::Cost cost_of(const models::Row& row, const AttentionSpec& attention) {
   return models::cost(models::dimensions(row.name, options));
 }
 
+/// "96/192/384/768" where stages differ.
+std::string by_stage(const models::Row& row, int64_t models::Row::*whole, int64_t models::Stage::*part) {
+  if (row.stages.empty()) return std::to_string(row.*whole);
+  std::string text;
+  for (const models::Stage& stage : row.stages) text += (text.empty() ? "" : "/") + std::to_string(stage.*part);
+  return text;
+}
+
+nlohmann::ordered_json stages_json(const models::Row& row) {
+  auto list = nlohmann::ordered_json::array();
+  for (const models::Stage& stage : row.stages) {
+    list.push_back({{"dim", stage.dim}, {"depth", stage.depth}, {"heads", stage.heads}});
+  }
+  return list;
+}
+
 nlohmann::ordered_json models_json(const AttentionSpec& attention) {
   auto list = nlohmann::ordered_json::array();
   for (const models::Row& row : models::table()) {
@@ -35,7 +51,9 @@ nlohmann::ordered_json models_json(const AttentionSpec& attention) {
                     {"dim", row.dim},
                     {"depth", row.depth},
                     {"heads", row.heads},
-                    {"classes", row.classes}});
+                    {"classes", row.classes},
+                    {"kind", row.kind}});
+    if (!row.stages.empty()) list.back()["stages"] = stages_json(row);
   }
   return list;
 }
@@ -54,8 +72,10 @@ std::string models_text(const AttentionSpec& attention) {
   for (const models::Row& row : models::table()) {
     const models::Cost cost = cost_of(row, attention);
     table.add_row({row.name, report::grouped(cost.parameters), fmt::format("{:.3f}", cost.total() / 1e9),
-                   std::to_string(row.resolution), std::to_string(row.patch), std::to_string(row.dim),
-                   std::to_string(row.depth), std::to_string(row.heads), report::grouped(row.classes)});
+                   std::to_string(row.resolution), std::to_string(row.patch),
+                   by_stage(row, &models::Row::dim, &models::Stage::dim),
+                   by_stage(row, &models::Row::depth, &models::Stage::depth),
+                   by_stage(row, &models::Row::heads, &models::Stage::heads), report::grouped(row.classes)});
   }
   return table.to_string() +
          fmt::format("\nWith {} attention, for one picture. Other resolutions: fib flops.\n", attention.to_string());

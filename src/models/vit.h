@@ -7,6 +7,12 @@
 
 namespace fib::models {
 
+/// Factors of channels in one block, for those who look for channels that are not needed.
+struct ChannelMasks {
+  at::Tensor attention;  ///< [d], of q, k and v in every head
+  at::Tensor hidden;     ///< [hidden], before the MLP's activation
+};
+
 class Vit final : public Model {
  public:
   explicit Vit(const Dimensions& dims);
@@ -14,24 +20,25 @@ class Vit final : public Model {
   at::Tensor tokens(const at::Tensor& images) override;
   at::Tensor features(const at::Tensor& images) override;
   at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
-  LayerView inspect(const at::Tensor& images, int64_t layer) override;
   std::vector<attention::MechanismPtr> attentions() const override;
   void set_resolution(int64_t height, int64_t width) override;
-  const Dimensions& dimensions() const override { return dims_; }
   at::Tensor adapted(const std::string& name, const at::Tensor& stored) const override;
+
+  /// One for each block. They are no part of the state dict.
+  void set_masks(const std::vector<ChannelMasks>& masks);
 
  private:
   void register_parts();
   void initialise();
   at::Tensor embed(const at::Tensor& images);
-  /// The input of block `depth`.
-  at::Tensor before_block(const at::Tensor& images, int64_t depth);
+  /// After all blocks, before the norm.
+  at::Tensor encoded(const at::Tensor& images);
   at::Tensor normed(const at::Tensor& x) { return norm_ ? norm_->forward(x) : x; }
 
-  Dimensions dims_;
   at::Tensor cls_token_, pos_embed_;
   std::shared_ptr<PatchEmbed> patch_embed_;
   std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<SelfAttention>> attentions_;
   std::shared_ptr<LayerNorm> norm_, fc_norm_;  // of all tokens, or of their mean: timm has the one or the other
   std::shared_ptr<Linear> head_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/weights.h"
 
+#include <algorithm>
 #include <sstream>
 #include <stdexcept>
 #include <unordered_set>
@@ -127,6 +128,7 @@ using Plan = std::vector<std::pair<at::Tensor, at::Tensor>>;
 void plan_tensor(Plan& plan, Problems& problems, const Model& model, const SafetensorsFile& file,
                  const std::pair<std::string, at::Tensor>& target, const LoadOptions& options) {
   const auto& [name, parameter] = target;
+  if (is_constructed(name)) return;
   const TensorView* view = file.find(name);
   if (view == nullptr) {
     problems.missing.add(name);
@@ -144,11 +146,35 @@ void note_unexpected(Problems& problems, const NamedTensors& targets, const Safe
   std::unordered_set<std::string> known;
   for (const auto& target : targets) known.insert(target.first);
   for (const TensorView& view : file.tensors()) {
-    if (!known.count(view.name)) problems.unexpected.add(view.name);
+    if (!known.count(view.name) && !is_constructed(view.name)) problems.unexpected.add(view.name);
   }
 }
 
 }  // namespace
+
+std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const Row& row) {
+  if (row.kind != "vit") return {};
+  std::vector<BlockWidth> widths;
+  for (int64_t block = 0; block < row.depth; ++block) {
+    const std::string prefix = "blocks." + std::to_string(block) + ".";
+    const TensorView* proj = file.find(prefix + "attn.proj.weight");
+    const TensorView* fc1 = file.find(prefix + "mlp.fc1.weight");
+    const bool usable = proj != nullptr && fc1 != nullptr && proj->shape.size() == 2 && fc1->shape.size() == 2 &&
+                        proj->shape[1] % row.heads == 0;
+    // What does not fit is said when it is loaded. Only a pruned model keeps its width outside of blocks.
+    if (!usable || proj->shape[0] != row.dim || fc1->shape[1] != row.dim) return {};
+    widths.push_back({proj->shape[1] / row.heads, fc1->shape[0]});
+  }
+  const BlockWidth own{row.dim / row.heads, 4 * row.dim};
+  const bool pruned = std::any_of(widths.begin(), widths.end(), [&](const BlockWidth& w) { return w != own; });
+  return pruned ? widths : std::vector<BlockWidth>();
+}
+
+bool is_constructed(const std::string& name) {
+  static const std::unordered_set<std::string> kLeaves = {"relative_position_index", "attn_mask",
+                                                          "num_batches_tracked"};
+  return kLeaves.count(name.substr(name.rfind('.') + 1)) > 0;
+}
 
 void load_weights(Model& model, const SafetensorsFile& file, const LoadOptions& options) {
   const at::NoGradGuard no_grad;
@@ -172,6 +198,7 @@ ModelPtr make_with_weights(const std::string& name, const std::filesystem::path&
   if (!options.classes && head != nullptr && head->shape.size() == 2) options.classes = head->shape[0];
   // A new classifier is not in the file, so it has to come from the initialisation.
   options.initialise = load.new_classifier;
+  if (options.widths.empty()) options.widths = stored_widths(weights, find_row(name));
   ModelPtr model = make(name, options);
   model->to(load.type);
   load_weights(*model, weights, load);

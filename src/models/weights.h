@@ -20,12 +20,19 @@ struct LoadOptions {
   at::ScalarType type = at::kFloat;
 };
 
+/// Whether a buffer follows from the model's dimensions, or counts steps: stored ones are accepted, and not needed.
+bool is_constructed(const std::string& name);
+
 /// Fills all parameters and buffers, converting types and position embeddings. Throws std::runtime_error with one line
 /// that lists missing, unexpected and misshapen tensors by name; the model is unchanged then.
 void load_weights(Model& model, const SafetensorsFile& file, const LoadOptions& options = {});
 void load_weights(Model& model, const std::filesystem::path& file, const LoadOptions& options = {});
 
-/// A model as the file describes it: the number of classes comes from the weights unless `options` gives one.
+/// What pruning has left in the blocks of a ViT; empty where all have the row's widths.
+std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const Row& row);
+
+/// A model as the file describes it: the number of classes comes from the weights unless `options` gives one, and so do
+/// the widths of a pruned model.
 ModelPtr make_with_weights(const std::string& name, const std::filesystem::path& file, Options options = {},
                            const LoadOptions& load = {});
 

@@ -42,8 +42,10 @@ double seconds_of(attention::Mechanism& mechanism, int64_t batch) {
 }  // namespace
 
 double attention_seconds(models::Model& model, int64_t batch) {
+  const std::vector<attention::MechanismPtr> mechanisms = model.attentions();
+  const std::vector<models::AttentionLayer> layers = models::attention_layers(model.dimensions());
   double sum = 0;
-  for (const attention::MechanismPtr& mechanism : model.attentions()) sum += seconds_of(*mechanism, batch);
+  for (size_t i = 0; i < layers.size(); ++i) sum += seconds_of(*mechanisms[i], batch * layers[i].samples);
   return sum;
 }
 

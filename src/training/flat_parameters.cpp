@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "models/weights.h"
+
 namespace fib::training {
 namespace {
 
@@ -38,7 +40,7 @@ void FlatParameters::lay_out(torch::nn::Module& model) {
   for (const auto& item : model.named_parameters()) add(item.key(), item.value(), true);
   trained_ = offset;
   for (const auto& item : model.named_buffers())
-    if (item.value().is_floating_point()) add(item.key(), item.value(), false);
+    if (item.value().is_floating_point() && !models::is_constructed(item.key())) add(item.key(), item.value(), false);
   values_ = at::zeros({offset});
   gradients_ = at::zeros({trained_});
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about every row of the table and every mechanism in it, so that a new one is tested by existing.
 #include "models/vit.h"
 
 #include <gtest/gtest.h>
@@ -11,8 +10,6 @@
 namespace fib::models {
 namespace {
 
-bool is_small(const Row& row) { return cost(dimensions(row.name)).parameters < 3'000'000; }
-
 Options with_attention(const std::string& spec) {
   Options options;
   options.attention = AttentionSpec::parse(spec);
@@ -22,52 +19,6 @@ Options with_attention(const std::string& spec) {
 at::Tensor images(const Model& model, int64_t batch) {
   const Dimensions& d = model.dimensions();
   return torch::randn({batch, d.options.channels, d.height, d.width});
-}
-
-/// Losses of a few steps of AdamW on the same random pictures.
-std::vector<double> train(Model& model, int steps) {
-  const at::Tensor x = images(model, 2);
-  const at::Tensor labels = at::arange(2);
-  torch::optim::AdamW optimiser(model.parameters(), torch::optim::AdamWOptions(1e-3));
-  std::vector<double> losses;
-  for (int step = 0; step < steps; ++step) {
-    optimiser.zero_grad();
-    const at::Tensor loss = at::cross_entropy_loss(model.forward(x), labels);
-    loss.backward();
-    optimiser.step();
-    losses.push_back(loss.item<double>());
-  }
-  return losses;
-}
-
-TEST(EveryModel, learns_with_every_mechanism) {
-  for (const Row& row : table()) {
-    if (!is_small(row)) continue;
-    for (const attention::Entry& entry : attention::catalogue()) {
-      SCOPED_TRACE(row.name + " " + entry.info.name);
-      torch::manual_seed(3);
-      const ModelPtr model = make(row.name, with_attention(entry.info.name));
-      const std::vector<double> losses = train(*model, 2);
-      for (double loss : losses) EXPECT_TRUE(std::isfinite(loss));
-      EXPECT_LT(losses.back(), losses.front());
-      for (const auto& item : model->named_parameters()) {
-        EXPECT_TRUE(item.value().isfinite().all().item<bool>()) << item.key();
-      }
-    }
-  }
-}
-
-TEST(EveryModel, has_the_parameters_that_are_counted_without_it) {
-  for (const Row& row : table()) {
-    for (const char* spec : {"full", "linformer", "efficient"}) {
-      Options options = with_attention(spec);
-      options.initialise = false;
-      const ModelPtr model = make(row.name, options);
-      int64_t count = 0;
-      for (const at::Tensor& parameter : model->parameters()) count += parameter.numel();
-      EXPECT_EQ(count, model->cost().parameters) << row.name << " " << spec;
-    }
-  }
 }
 
 TEST(Vit, is_initialised_like_timm) {

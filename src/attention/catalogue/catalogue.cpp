@@ -78,6 +78,19 @@ Masking masking_of(const AttentionSpec& spec) {
   return choice_option(spec, kMaskingKey, {"exclude", "zero"}) == "zero" ? Masking::zero : Masking::exclude;
 }
 
+void check_fit(const AttentionSpec& spec, const Geometry& geometry) {
+  check_spec(spec);
+  if (!geometry.bias) return;
+  const auto refuse = [&](const std::string& reason) {
+    throw std::invalid_argument(spec.to_string() + " does not fit layers whose scores have a bias for each pair " +
+                                "(relative positions, shifted windows): " + reason);
+  };
+  const Family family = find_entry(spec.name).family;
+  if (family == Family::linformer) refuse("its projected keys are mixtures of all tokens");
+  if (family == Family::efficient) refuse("it forms no score per pair");
+  if (family == Family::support && masking_of(spec) == Masking::zero) refuse("excluded pairs would lose theirs");
+}
+
 int64_t query_key_dim(const AttentionSpec& spec, const Geometry& geometry) {
   if (find_entry(spec.name).family != Family::efficient) return geometry.head_dim;
   const int64_t dim = integer_option(spec, "dim", 0, geometry.key_grid.tokens());

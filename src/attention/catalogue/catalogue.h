@@ -36,6 +36,9 @@ std::string choice_option(const AttentionSpec& spec, const std::string& key, con
 PatternOption masking_option();
 Masking masking_of(const AttentionSpec& spec);
 
+/// Throws std::invalid_argument with the reason where a mechanism cannot work in such a layer.
+void check_fit(const AttentionSpec& spec, const Geometry& geometry);
+
 /// The channels of q and k per head that the mechanism wants from a block whose heads have geometry.head_dim.
 int64_t query_key_dim(const AttentionSpec& spec, const Geometry& geometry);
 

@@ -29,6 +29,7 @@ struct Geometry {
   Grid key_grid{14, 14};         ///< differs where keys are pooled; a support is then made on the coarser of the two
   std::optional<int64_t> layer;  ///< selects head permutation and random draw; none is identity and draw 0
   std::optional<double> scale;   ///< of the scores, 1/√d unless the backbone has a rule of its own
+  bool bias = false;             ///< whether scores have a term of their own for each pair, such as relative positions
 
   int64_t query_tokens() const { return cls + query_grid.tokens(); }
   int64_t key_tokens() const { return cls + key_grid.tokens(); }

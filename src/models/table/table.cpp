@@ -5,6 +5,7 @@
 
 #include "attention/catalogue/catalogue.h"
 #include "base/nearest.h"
+#include "models/table/kinds.h"
 
 namespace fib::models {
 namespace {
@@ -32,30 +33,12 @@ void check(const Dimensions& d) {
   check_rate("attention dropout", d.options.attention_dropout);
   check_rate("drop path", d.options.drop_path);
   attention::check_spec(d.options.attention);
+  require(d.options.widths.empty() || d.row.kind == "vit", d.row.name + " has no pruned form: only ViT and DeiT have");
+  kind_of(d.row).check(d);
+  for (const AttentionLayer& layer : attention_layers(d)) attention::check_fit(layer.attention, layer.geometry);
 }
 
 }  // namespace
-
-const std::vector<Row>& table() {
-  static const std::vector<Row> rows = {
-      // name, kind, resolution, patch, dim, depth, heads, classes
-      {"vit_tiny_patch16_224", "vit", 224, 16, 192, 12, 3, 1000},
-      {"vit_small_patch16_224", "vit", 224, 16, 384, 12, 6, 1000},
-      {"vit_base_patch16_224", "vit", 224, 16, 768, 12, 12, 1000},
-      {"vit_large_patch16_224", "vit", 224, 16, 1024, 24, 16, 1000},
-      {"deit_tiny_patch16_224", "vit", 224, 16, 192, 12, 3, 1000},
-      {"deit_small_patch16_224", "vit", 224, 16, 384, 12, 6, 1000},
-      {"deit_base_patch16_224", "vit", 224, 16, 768, 12, 12, 1000},
-      {"vit_base_patch16_224_10cls", "vit", 224, 16, 768, 12, 12, 10},
-      // For small pictures: 28 pixels in patches of 2 are the paper's 14 x 14 tokens.
-      {"vit_nano_patch2_28", "vit", 28, 2, 48, 3, 6, 10},
-      {"vit_micro_patch2_28", "vit", 28, 2, 96, 4, 12, 10},
-      {"vit_milli_patch2_28", "vit", 28, 2, 192, 6, 12, 10},
-      // For tests: milliseconds.
-      {"mini_vit", "vit", 64, 8, 48, 3, 3, 10},
-  };
-  return rows;
-}
 
 const Row& find_row(const std::string& name) {
   std::vector<std::string> names;
@@ -64,22 +47,6 @@ const Row& find_row(const std::string& name) {
     names.push_back(row.name);
   }
   throw std::invalid_argument(unknown_name("model", name, names));
-}
-
-std::string classifier_of(const Row& row) {
-  if (row.kind == "vit") return "head";
-  throw std::logic_error("model " + row.name + " is of a kind without a classifier: " + row.kind);
-}
-
-attention::Geometry Dimensions::geometry(int64_t layer) const {
-  attention::Geometry g;
-  g.heads = row.heads;
-  g.head_dim = g.value_dim = head_dim();
-  g.cls = 1;
-  g.query_grid = g.key_grid = grid();
-  g.layer = layer;
-  g.head_dim = attention::query_key_dim(options.attention, g);
-  return g;
 }
 
 Dimensions dimensions(const std::string& name, const Options& options) {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pooled attention: keys and values stand on a smaller grid than queries, and queries shrink from stage to stage.
+#include "attention/catalogue/catalogue.h"
+#include "models/table/kinds.h"
+#include "models/table/meter.h"
+
+namespace fib::models {
+namespace {
+
+attention::Grid every(int64_t stride, const attention::Grid& grid) {
+  return {(grid.height + stride - 1) / stride, (grid.width + stride - 1) / stride};
+}
+
+/// Keys and values are as many in every stage.
+int64_t key_stride(size_t stage) { return std::max<int64_t>(1, 4 >> stage); }
+
+/// Scores have terms for the distances in rows and in columns. q carries its products with them, and k ones where its
+/// row and column are, behind the channels of the head: so they are part of q·k, and no matrix of them is made.
+AttentionLayer mvit_layer(const Dimensions& d, size_t stage, const attention::Grid& grid, int64_t block) {
+  const Stage& s = d.row.stages[stage];
+  const bool replaced = static_cast<int64_t>(stage) < d.row.replaced;
+  AttentionLayer layer = square_layer(spec_of(d, replaced), {s.dim, s.heads, 0, grid, block});
+  layer.replaced = replaced;
+  attention::Geometry& g = layer.geometry;
+  g.key_grid = every(key_stride(stage), grid);
+  if (stage > 0 && block == 0) g.query_grid = halved(grid);
+  g.head_dim = g.value_dim + g.key_grid.height + g.key_grid.width;
+  g.scale = 1.0;
+  g.bias = true;
+  return layer;
+}
+
+std::vector<AttentionLayer> mvit_layers(const Dimensions& d) {
+  std::vector<AttentionLayer> layers;
+  attention::Grid grid = halved(halved({d.height, d.width}));
+  for (size_t s = 0; s < d.row.stages.size(); ++s) {
+    for (int64_t i = 0; i < d.row.stages[s].depth; ++i) {
+      AttentionLayer layer = mvit_layer(d, s, grid, i);
+      grid = layer.geometry.query_grid;
+      layer.geometry.layer = static_cast<int64_t>(layers.size());
+      layers.push_back(layer);
+    }
+  }
+  return layers;
+}
+
+/// As it is usually counted: products of q with the tables once, scores on the channels of the head.
+void count_scores(Meter& meter, AttentionLayer layer) {
+  attention::Geometry& g = layer.geometry;
+  const int64_t distances = g.key_grid.height + g.key_grid.width;
+  g.head_dim = g.value_dim;
+  meter.attention(layer);
+  meter.macs(&Cost::scores, static_cast<double>(g.heads * g.query_tokens() * distances * g.value_dim));
+  const int64_t rows = 2 * std::max(g.query_grid.height, g.key_grid.height) - 1;
+  const int64_t columns = 2 * std::max(g.query_grid.width, g.key_grid.width) - 1;
+  meter.parameters((rows + columns) * g.value_dim);
+}
+
+/// `inputs` tokens of `from` channels enter.
+void count_mvit_block(Meter& meter, const AttentionLayer& layer, int64_t inputs, int64_t from) {
+  const attention::Geometry& g = layer.geometry;
+  const int64_t dim = g.heads * g.value_dim, queries = g.query_tokens();
+  meter.norm(from);
+  if (from != dim) meter.linear(&Cost::projection, inputs, {from, dim});
+  meter.linear(&Cost::qkv, inputs, {from, 3 * dim});
+  for (int64_t outputs : {queries, g.key_tokens(), g.key_tokens()}) {
+    meter.conv(&Cost::qkv, g.heads * outputs, {g.value_dim, g.value_dim, 3, true});
+    meter.norm(g.value_dim);
+  }
+  count_scores(meter, layer);
+  meter.linear(&Cost::projection, queries, {dim, dim});
+  meter.norm(dim);
+  meter.mlp(queries, dim, 4 * dim);
+}
+
+Cost mvit_cost(const Dimensions& d) {
+  int64_t tokens = halved(halved({d.height, d.width})).tokens(), dim = d.row.dim;
+  Meter meter(tokens);
+  meter.conv(&Cost::patch_embed, tokens, {d.options.channels, dim, 7, false, true});
+  for (const AttentionLayer& layer : mvit_layers(d)) {
+    count_mvit_block(meter, layer, tokens, dim);
+    tokens = layer.geometry.query_tokens();
+    dim = layer.geometry.heads * layer.geometry.value_dim;
+  }
+  meter.norm(dim);
+  meter.head(dim, d.row.classes);
+  return meter.total();
+}
+
+}  // namespace
+
+const Kind kMvit{"mvit", "head.fc", refuse_other_patches, mvit_layers, mvit_cost};
+
+}  // namespace fib::models
