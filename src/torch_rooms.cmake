@@ -11,7 +11,7 @@ add_library(fibottention_torch SHARED)
 target_link_libraries(fibottention_torch PRIVATE fib_ops)
 
 # What lives above the operator. A new file in these rooms is built by existing.
-foreach(room attention models training analysis bench)
+foreach(room attention models training training/prune analysis bench)
   fib_room_sources(rooms ${room})
 endforeach()
 add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)

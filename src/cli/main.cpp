@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
                   {"flops", "what a model costs, part by part, with one attention and another", add_flops},
                   {"datasets", "the datasets, where they are, and how to get what is missing", add_datasets},
                   in_torch_program(titles::train),
+                  in_torch_program(titles::prune),
                   {"runs", "finished training runs side by side: table and curves", add_runs},
                   in_torch_program(titles::infer),
                   in_torch_program(titles::classify),

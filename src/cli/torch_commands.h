@@ -13,6 +13,7 @@ struct CommandTitle {
 
 namespace titles {
 inline constexpr CommandTitle train{"train", "train a model, or continue where a run was left"};
+inline constexpr CommandTitle prune{"prune", "make a smaller model of a trained one"};
 inline constexpr CommandTitle infer{"infer", "a preprocessed array in, logits out"};
 inline constexpr CommandTitle classify{"classify", "what is in a picture: the most probable classes"};
 inline constexpr CommandTitle eval{"eval", "accuracy, loss and throughput of a model on a dataset"};

@@ -22,6 +22,7 @@ torch::serialize::OutputArchive pack(const Checkpoint& c) {
   archive.write("values", c.values, true);
   archive.write("mean", c.optimizer.mean, true);
   archive.write("square", c.optimizer.square, true);
+  if (c.companion.defined()) archive.write("companion", c.companion, true);
   if (c.optimizer.average.defined()) archive.write("average", c.optimizer.average, true);
   return archive;
 }
@@ -47,7 +48,8 @@ Checkpoint unpack(torch::serialize::InputArchive& archive) {
   c.values = tensor_of(archive, "values");
   c.optimizer.mean = tensor_of(archive, "mean");
   c.optimizer.square = tensor_of(archive, "square");
-  at::Tensor average;
+  at::Tensor average, companion;
+  if (archive.try_read("companion", companion, true)) c.companion = companion;
   if (archive.try_read("average", average, true)) c.optimizer.average = average;
   return c;
 }

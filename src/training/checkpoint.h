@@ -47,6 +47,7 @@ struct Checkpoint {
   Progress progress;
   at::Tensor values;
   AdamW::State optimizer;
+  at::Tensor companion = {};  ///< its state; undefined where there is none
 };
 
 /// Atomic. Throws std::runtime_error with the file and the reason, as when the disk is full.

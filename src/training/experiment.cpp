@@ -8,6 +8,7 @@
 
 #include "data/open_dataset.h"
 #include "models/weights.h"
+#include "training/prune/search.h"
 #include "training/recipe/options.h"
 
 namespace fib::training {
@@ -56,9 +57,9 @@ std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& re
 
 models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
   torch::manual_seed(static_cast<uint64_t>(recipe.seed));
-  models::ModelPtr model = models::make(recipe.model, model_options(recipe, data));
-  if (!recipe.weights.empty()) models::load_weights(*model, recipe.weights, {.new_classifier = true});
-  return model;
+  const models::Options options = model_options(recipe, data);
+  if (recipe.weights.empty()) return models::make(recipe.model, options);
+  return models::make_with_weights(recipe.model, recipe.weights, options, {.new_classifier = true});
 }
 
 void require_divisible(const Recipe& recipe, const Share& share) {
@@ -78,6 +79,7 @@ models::Options model_options(const Recipe& recipe, const DatasetInfo& data) {
           .patch = unless_zero(recipe.patch),
           .classes = data.classes,
           .channels = data.channels,
+          .widths = {},
           .pool = recipe.pool == "mean" ? models::Pool::mean : models::Pool::token,
           .dropout = recipe.dropout,
           .attention_dropout = recipe.attention_dropout,
@@ -102,6 +104,7 @@ Experiment prepare(const Recipe& recipe, const Share& share) {
                                                          .limit_per_class = recipe.limit_per_class,
                                                          .seed = static_cast<uint64_t>(recipe.split_seed)});
   Experiment experiment{.recipe = recipe, .model = make_model(recipe, data.train->info())};
+  if (recipe.prune_ratio > 0) experiment.companion = std::make_shared<PruningSearch>(*experiment.model, recipe);
   const int64_t size = experiment.model->dimensions().height;
   experiment.train = training_loader(data.train, recipe, size, share);
   if (data.validation) experiment.validation = evaluation_loader(data.validation, recipe, size, share);

@@ -6,6 +6,7 @@
 
 #include "data/loader.h"
 #include "models/model.h"
+#include "training/companion.h"
 #include "training/recipe/recipe.h"
 
 namespace fib::training {
@@ -20,6 +21,7 @@ struct Share {
 struct Experiment {
   Recipe recipe;
   models::ModelPtr model = nullptr;
+  std::shared_ptr<Companion> companion = nullptr;  ///< null where nothing accompanies the steps
   std::unique_ptr<Loader> train = nullptr;
   std::unique_ptr<Loader> validation = nullptr;  ///< null where nothing is held out
   std::unique_ptr<Loader> test = nullptr;

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
+#include <numeric>
+#include <regex>
 #include <string_view>
 
 namespace fib::training {
@@ -25,20 +26,33 @@ bool decays(const std::string& name, int64_t dimensions) {
   return dimensions > 1 && leaf != "bias" && std::ranges::find(kWithoutDecay, leaf) == kWithoutDecay.end();
 }
 
-int64_t layer_of(const std::string& name, int64_t depth) {
-  static constexpr std::string_view kBlocks = "blocks.";
-  if (name.starts_with(kBlocks)) return std::atoll(name.c_str() + kBlocks.size()) + 1;
+/// blocks.B, layers.S.blocks.B, stages.S.blocks.B, stages.S.B, stageS.blocks.B; and between stages layers.S.downsample,
+/// downsample_layers.S, stageS.patch_embed.
+int64_t layer_of(const std::string& name, const std::vector<int64_t>& stages) {
+  static const std::regex kBlock(R"((?:(?:layers|stages)\.(\d+)\.|stage(\d+)\.|)(?:blocks\.)?(\d+)\..*)");
+  static const std::regex kBetween(R"((?:(downsample_layers\.|stage)(\d+)|layers\.(\d+)\.downsample)\..*)");
+  const auto before = [&](int64_t stage) {
+    return std::accumulate(stages.begin(), stages.begin() + std::min<int64_t>(stage, std::ssize(stages)), int64_t{0});
+  };
+  const auto number = [](const std::ssub_match& text) { return text.matched ? std::stoll(text.str()) : 0; };
+  std::smatch found;
+  if (std::regex_match(name, found, kBlock)) return before(number(found[1]) + number(found[2])) + number(found[3]) + 1;
+  if (std::regex_match(name, found, kBetween)) {
+    if (found[3].matched) return before(number(found[3]) + 1);  // follows its stage
+    return number(found[2]) == 0 ? 0 : before(number(found[2])) + 1;
+  }
   const std::string_view leaf = leaf_of(name);
   const bool embedding = name.starts_with("patch_embed.") || leaf == "cls_token" || leaf == "dist_token" ||
                          leaf == "pos_embed" || leaf == "time_embed";
-  return embedding ? 0 : depth + 1;
+  return embedding ? 0 : before(std::ssize(stages)) + 1;
 }
 
 std::vector<Group> parameter_groups(const FlatParameters& parameters, const GroupOptions& options) {
+  const int64_t depth = std::accumulate(options.stages.begin(), options.stages.end(), int64_t{0});
   std::vector<Group> groups;
   for (const Segment& segment : parameters.segments()) {
     if (!segment.trained) continue;
-    const double exponent = static_cast<double>(options.depth + 1 - layer_of(segment.name, options.depth));
+    const double exponent = static_cast<double>(depth + 1 - layer_of(segment.name, options.stages));
     const Group group{.begin = segment.offset,
                       .end = segment.offset + segment.size,
                       .lr_scale = std::pow(options.layer_decay, exponent),

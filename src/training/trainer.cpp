@@ -15,10 +15,17 @@ AdamOptions adam_options(const Recipe& recipe) {
           .ema_warmup = recipe.ema_warmup};
 }
 
+std::vector<int64_t> stages_of(const models::Row& row) {
+  if (row.stages.empty()) return {row.depth};
+  std::vector<int64_t> depths;
+  for (const models::Stage& stage : row.stages) depths.push_back(stage.depth);
+  return depths;
+}
+
 GroupOptions group_options(const Experiment& experiment) {
   return {.weight_decay = experiment.recipe.weight_decay,
           .layer_decay = experiment.recipe.layer_decay,
-          .depth = experiment.model->dimensions().row.depth};
+          .stages = stages_of(experiment.model->dimensions().row)};
 }
 
 }  // namespace

@@ -37,6 +37,8 @@ class Trainer {
   Outcome run();
 
   const Progress& progress() const { return progress_; }
+  models::Model& model() { return *experiment_.model; }
+  const std::shared_ptr<Companion>& companion() const { return experiment_.companion; }
   int64_t total_steps() const { return steps_per_epoch_ * recipe().epochs; }
 
  private:

@@ -21,7 +21,8 @@ void Trainer::evaluate_epoch(int64_t epoch) {
     if (averaged && !optimizer_.averages()) continue;
     EvaluationFacts facts{.split = "validation", .weights = averaged ? "ema" : "model", .epoch = epoch};
     facts.result = evaluate_weights(*experiment_.validation, facts.split, averaged);
-    facts.best = facts.result.top1 > progress_.best.top1;
+    // Weights change their meaning with what accompanies them, so only the last ones count then.
+    facts.best = !experiment_.companion && facts.result.top1 > progress_.best.top1;
     if (facts.best) choose(facts);
     report(facts);
   }

@@ -31,10 +31,12 @@ double peak_memory_mb() {
 void Trainer::save() {
   if (directory_ == nullptr) return;
   progress_.log = log_->sync();
-  save_checkpoint(directory_->files().state(), {.config = write_toml(recipe()),
-                                                .progress = progress_,
-                                                .values = parameters_.values(),
-                                                .optimizer = optimizer_.state()});
+  save_checkpoint(directory_->files().state(),
+                  {.config = write_toml(recipe()),
+                   .progress = progress_,
+                   .values = parameters_.values(),
+                   .optimizer = optimizer_.state(),
+                   .companion = experiment_.companion ? experiment_.companion->state() : at::Tensor()});
   saved_step_ = progress_.step;
   export_weights();
   observer_.saved(progress_.step);
@@ -68,6 +70,7 @@ void Trainer::resume() {
   for (const at::Tensor& tensor : {parameters_.values(), state.mean, state.square, state.average})
     if (tensor.defined()) group_.broadcast(tensor);
   optimizer_.restore(state);
+  if (experiment_.companion) group_.broadcast(experiment_.companion->state());
 }
 
 void Trainer::restore(const Checkpoint& checkpoint) {
@@ -79,6 +82,7 @@ void Trainer::restore(const Checkpoint& checkpoint) {
                                 "' was made with other values of: " + joined(differing));
   parameters_.restore(checkpoint.values);
   optimizer_.restore(checkpoint.optimizer);
+  if (experiment_.companion) experiment_.companion->state().copy_(checkpoint.companion);
   progress_ = checkpoint.progress;
   saved_step_ = progress_.step;
 }

@@ -54,6 +54,7 @@ void Trainer::train_step(Batch& batch) {
   double norm = NAN;
   if (std::isfinite(loss)) norm = optimizer_.step(lr, 1.0 / group_.world());
   if (!std::isfinite(norm)) diverge(loss, lr);
+  if (experiment_.companion) experiment_.companion->stepped(progress_.step, total_steps());
   account(loss, lr, norm);
 }
 
@@ -82,12 +83,14 @@ double Trainer::backward(Batch& batch) {
   for (int64_t part = 0; part < parts; ++part) {
     if (part + 1 == parts) reducer_.arm();
     const at::Tensor logits = experiment_.model->forward(images.narrow(0, part * count / parts, count / parts));
-    const at::Tensor loss =
-        soft_cross_entropy(logits, targets.narrow(0, part * count / parts, count / parts)) / static_cast<double>(parts);
+    at::Tensor loss = soft_cross_entropy(logits, targets.narrow(0, part * count / parts, count / parts));
+    if (experiment_.companion) loss = loss + experiment_.companion->penalty();
+    loss = loss / static_cast<double>(parts);
     loss.backward();
     sum += loss.item<double>();
   }
   reducer_.finish();
+  if (experiment_.companion) experiment_.companion->collect(group_);
   return sum;
 }
 

@@ -98,18 +98,33 @@ TEST(Groups, follow_the_recipe) {
 }
 
 TEST(Groups, number_layers_from_embeddings_to_head) {
-  EXPECT_EQ(layer_of("cls_token", 12), 0);
-  EXPECT_EQ(layer_of("patch_embed.proj.bias", 12), 0);
-  EXPECT_EQ(layer_of("blocks.0.norm1.weight", 12), 1);
-  EXPECT_EQ(layer_of("blocks.11.mlp.fc2.bias", 12), 12);
-  EXPECT_EQ(layer_of("norm.weight", 12), 13);
-  EXPECT_EQ(layer_of("head.weight", 12), 13);
+  EXPECT_EQ(layer_of("cls_token", {12}), 0);
+  EXPECT_EQ(layer_of("patch_embed.proj.bias", {12}), 0);
+  EXPECT_EQ(layer_of("blocks.0.norm1.weight", {12}), 1);
+  EXPECT_EQ(layer_of("blocks.11.mlp.fc2.bias", {12}), 12);
+  EXPECT_EQ(layer_of("norm.weight", {12}), 13);
+  EXPECT_EQ(layer_of("head.weight", {12}), 13);
+  const std::vector<int64_t> swin = {2, 2, 6, 2};
+  EXPECT_EQ(layer_of("patch_embed.norm.weight", swin), 0);
+  EXPECT_EQ(layer_of("layers.0.blocks.1.attn.relative_position_bias_table", swin), 2);
+  EXPECT_EQ(layer_of("layers.0.downsample.norm.weight", swin), 2);
+  EXPECT_EQ(layer_of("layers.2.blocks.5.mlp.fc1.weight", swin), 10);
+  EXPECT_EQ(layer_of("norm.bias", swin), 13);
+  EXPECT_EQ(layer_of("stages.1.blocks.0.attn.rel_pos_h", {1, 2, 11, 2}), 2);
+  EXPECT_EQ(layer_of("head.fc.weight", {1, 2, 11, 2}), 17);
+  EXPECT_EQ(layer_of("stages.2.3.block.channel_mixer.m.0.c.weight", {2, 2, 16, 6}), 8);
+  EXPECT_EQ(layer_of("downsample_layers.0.0.bn.weight", {2, 2, 16, 6}), 0);
+  EXPECT_EQ(layer_of("downsample_layers.2.0.c.weight", {2, 2, 16, 6}), 5);
+  EXPECT_EQ(layer_of("classifier.classifier.l.weight", {2, 2, 16, 6}), 27);
+  EXPECT_EQ(layer_of("stage1.blocks.1.norm1.weight", {1, 2, 10}), 3);
+  EXPECT_EQ(layer_of("stage0.patch_embed.proj.weight", {1, 2, 10}), 0);
+  EXPECT_EQ(layer_of("stage2.cls_token", {1, 2, 10}), 4);
 }
 
 TEST(Groups, cover_every_parameter_once) {
   Net net;
   const FlatParameters flat(net);
-  const auto groups = parameter_groups(flat, {.weight_decay = 0.05, .layer_decay = 1, .depth = 1});
+  const auto groups = parameter_groups(flat, {.weight_decay = 0.05, .layer_decay = 1, .stages = {1}});
   ASSERT_FALSE(groups.empty());
   int64_t at = 0;
   for (const Group& group : groups) {

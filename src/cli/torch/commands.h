@@ -10,6 +10,7 @@ void add_infer(CLI::App& command, const Globals& globals);
 void add_classify(CLI::App& command, const Globals& globals);
 void add_eval(CLI::App& command, const Globals& globals);
 void add_train(CLI::App& command, const Globals& globals);
+void add_prune(CLI::App& command, const Globals& globals);
 void add_bench(CLI::App& command, const Globals& globals);
 void add_bench_attention(CLI::App& command, const Globals& globals);
 void add_bench_model(CLI::App& command, const Globals& globals);

@@ -116,11 +116,9 @@ Candidate from_run(const EvalArguments& a) {
   if (!a.data.empty()) recipe.data = a.data;
   recipe.eval_batch = a.batch;
   const DatasetPtr dataset = open_dataset(recipe.data, DatasetPart::test);
-  models::Options options = training::model_options(recipe, dataset->info());
-  options.initialise = false;
   Candidate candidate{.model = recipe.model, .attention = recipe.attention, .data = recipe.data};
-  candidate.module = models::make(recipe.model, options);
-  models::load_weights(*candidate.module, weights_of(files, a.checkpoint));
+  candidate.module = models::make_with_weights(recipe.model, weights_of(files, a.checkpoint),
+                                               training::model_options(recipe, dataset->info()));
   candidate.loader = training::evaluation_loader(dataset, recipe, candidate.module->dimensions().height);
   return candidate;
 }

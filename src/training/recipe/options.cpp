@@ -186,6 +186,9 @@ void check_recipe(const Recipe& r) {
           "warmup_epochs " + number_text(r.warmup_epochs) + " must be below epochs " + std::to_string(r.epochs));
   require(r.min_lr <= r.peak_lr(),
           "min_lr " + number_text(r.min_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
+  // Averages would be of weights whose masks were others.
+  require(r.prune_ratio == 0 || r.ema == 0,
+          "pruning takes the weights of the last step: ema must be 0, got " + number_text(r.ema));
   require(r.warmup_lr <= r.peak_lr(),
           "warmup_lr " + number_text(r.warmup_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
 }

@@ -115,6 +115,17 @@ std::vector<Option> schedule_options() {
   };
 }
 
+std::vector<Option> prune_options() {
+  return {
+      {"prune", "prune_ratio", &Recipe::prune_ratio,
+       "share of the parameters in attention and MLPs that fib prune removes; 0: none", kRate},
+      {"prune", "prune_interval", &Recipe::prune_interval, "steps between two updates of the masks", kAtLeastOne},
+      {"prune", "prune_attention_penalty", &Recipe::prune_attention_penalty, "of the masks of attention, in the loss",
+       kNotNegative},
+      {"prune", "prune_mlp_penalty", &Recipe::prune_mlp_penalty, "of the masks of MLPs, in the loss", kNotNegative},
+  };
+}
+
 std::vector<Option> run_options() {
   return {
       {"run", "seed", &Recipe::seed, "of initial weights, order, augmentation and dropout", kNotNegative},
@@ -146,7 +157,8 @@ std::vector<Option> run_options() {
 
 std::vector<Option> joined() {
   std::vector<Option> all;
-  for (auto* part : {model_options, data_options, augment_options, optimizer_options, schedule_options, run_options})
+  for (auto* part :
+       {model_options, data_options, augment_options, optimizer_options, schedule_options, prune_options, run_options})
     for (Option& option : part()) all.push_back(std::move(option));
   return all;
 }

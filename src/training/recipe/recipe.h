@@ -76,6 +76,12 @@ struct Recipe {
   double ema = 0.999;
   bool ema_warmup = true;
 
+  // prune
+  double prune_ratio = 0;
+  int64_t prune_interval = 100;
+  double prune_attention_penalty = 4.8e-3;
+  double prune_mlp_penalty = 2e-4;
+
   // run
   int64_t seed = 0;
   int64_t threads = 0;
