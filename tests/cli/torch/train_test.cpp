@@ -15,12 +15,18 @@
 #include <thread>
 
 #include "../run_fib.h"
+#include "background.h"
 #include "files.h"
+#include "tiny_mnist.h"
 
 namespace {
 
+using fib::test::lines_of;
 using fib::test::mentions;
+using fib::test::start;
 using fib::test::TemporaryDirectory;
+using fib::test::wait_for;
+using fib::test::wait_for_lines;
 
 /// Twelve steps of 16 images with everything random switched on, a checkpoint after each second one.
 const std::string kRecipe = R"(
@@ -47,33 +53,10 @@ eval_every = 3
 log_every = 1
 )";
 
-/// MNIST's file format: a magic number and dimensions, big-endian, then bytes.
-void write_idx(const std::string& file, const std::vector<uint32_t>& shape, const std::string& values) {
-  std::string content("\0\0\x08", 3);
-  content += static_cast<char>(shape.size());
-  for (const uint32_t size : shape)
-    for (const int shift : {24, 16, 8, 0}) content += static_cast<char>((size >> shift) & 0xFF);
-  fib::test::write_file(file, content + values);
-}
-
-/// Images of ten classes: the label decides which rows are bright, a formula adds something like noise.
-void write_images(const std::string& prefix, uint32_t count) {
-  std::string pixels, labels;
-  for (uint32_t i = 0; i < count; ++i) {
-    labels += static_cast<char>(i % 10);
-    for (uint32_t p = 0; p < 28 * 28; ++p)
-      pixels += static_cast<char>((p / 56 == i % 10 ? 150 : 20) + (i * 2654435761U + p * 40503U) % 97);
-  }
-  write_idx(prefix + "-images-idx3-ubyte", {count, 28, 28}, pixels);
-  write_idx(prefix + "-labels-idx1-ubyte", {count}, labels);
-}
-
 class Train : public testing::Test {
  protected:
   void SetUp() override {
-    std::filesystem::create_directory(directory_ / "data");
-    write_images(directory_ / "data/train", 80);
-    write_images(directory_ / "data/t10k", 30);
+    fib::test::write_tiny_mnist(directory_ / "data");
     fib::test::write_file(directory_ / "recipe.toml", kRecipe);
   }
 
@@ -97,31 +80,6 @@ class Train : public testing::Test {
 
   TemporaryDirectory directory_;
 };
-
-/// Starts fib with these arguments in the background.
-pid_t start(const std::string& arguments, const std::string& environment = "") {
-  const pid_t child = ::fork();
-  if (child != 0) return child;
-  const std::string command = environment + " exec " FIB_BINARY " " + arguments + " >/dev/null 2>&1";
-  ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-  ::_exit(127);
-}
-
-int wait_for(pid_t child) {
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-size_t lines_of(const std::string& file) {
-  std::ifstream in(file);
-  return static_cast<size_t>(std::count(std::istreambuf_iterator<char>(in), {}, '\n'));
-}
-
-/// Until the run has written that many lines of metrics, or a minute has passed.
-void wait_for_lines(const std::string& file, size_t lines) {
-  for (int i = 0; i < 6000 && lines_of(file) < lines; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-}
 
 TEST_F(Train, leaves_a_run_directory_that_says_everything) {
   const Outcome outcome = train("run", "--json");
