@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "helpers.h"
 #include "models/model.h"
 
 namespace fib::models {
@@ -13,22 +14,11 @@ namespace {
 /// Milliseconds a step.
 bool is_small(const Row& row) { return cost(dimensions(row.name)).total() < 5e7; }
 
-Options with_attention(const std::string& spec) {
-  Options options;
-  options.attention = AttentionSpec::parse(spec);
-  return options;
-}
-
-at::Tensor images(const Model& model, int64_t batch) {
-  const Dimensions& d = model.dimensions();
-  return torch::randn({batch, d.options.channels, d.height, d.width});
-}
-
 /// Losses of a few steps of AdamW on the same random pictures.
 std::vector<double> train(Model& model, int steps) {
-  const at::Tensor x = images(model, 2);
-  const at::Tensor labels = at::arange(2);
-  torch::optim::AdamW optimiser(model.parameters(), torch::optim::AdamWOptions(2e-4));
+  const at::Tensor x = images(model, 6);
+  const at::Tensor labels = at::arange(6);
+  torch::optim::AdamW optimiser(model.parameters(), torch::optim::AdamWOptions(5e-4));
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     optimiser.zero_grad();
@@ -58,9 +48,9 @@ TEST(EveryModel, learns_with_every_mechanism_that_fits) {
       if (!misfit(row, entry.info.name).empty()) continue;
       torch::manual_seed(3);
       const ModelPtr model = make(row.name, with_attention(entry.info.name));
-      const std::vector<double> losses = train(*model, 6);
+      const std::vector<double> losses = train(*model, 4);
       for (double loss : losses) EXPECT_TRUE(std::isfinite(loss));
-      // The statistics of two pictures are noisy, where batches are normed: not every step is lower.
+      // The statistics of six pictures are noisy, where batches are normed: not every step is lower.
       EXPECT_LT(*std::min_element(losses.begin() + 1, losses.end()), losses.front());
       for (const auto& item : model->named_parameters()) {
         EXPECT_TRUE(item.value().isfinite().all().item<bool>()) << item.key();

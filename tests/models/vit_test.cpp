@@ -5,21 +5,11 @@
 
 #include <stdexcept>
 
+#include "helpers.h"
 #include "models/position.h"
 
 namespace fib::models {
 namespace {
-
-Options with_attention(const std::string& spec) {
-  Options options;
-  options.attention = AttentionSpec::parse(spec);
-  return options;
-}
-
-at::Tensor images(const Model& model, int64_t batch) {
-  const Dimensions& d = model.dimensions();
-  return torch::randn({batch, d.options.channels, d.height, d.width});
-}
 
 TEST(Vit, is_initialised_like_timm) {
   torch::manual_seed(1);

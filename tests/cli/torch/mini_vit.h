@@ -74,7 +74,7 @@ inline std::string golden_input(const std::vector<int64_t>& shape) {
 }
 
 inline nlohmann::json mini_vit_golden(const std::string& variant) {
-  std::ifstream file(FIB_TEST_DATA "/golden_vit.json");
+  std::ifstream file(FIB_TEST_DATA "/golden_models.json");
   return nlohmann::json::parse(file)["models"]["mini_vit"]["results"][variant];
 }
 

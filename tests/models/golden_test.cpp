@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every backbone beside its reference implementation: logits, loss, gradients, names and shapes.
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "golden_torch.h"
@@ -10,7 +11,7 @@ namespace fib::models {
 namespace {
 
 const nlohmann::json& golden_models() {
-  static const nlohmann::json models = golden::read_json("golden_backbones.json")["models"];
+  static const nlohmann::json models = golden::read_json("golden_models.json")["models"];
   return models;
 }
 
@@ -35,16 +36,24 @@ struct Variant {
   const nlohmann::json& want() const { return golden_models()[model]["results"][result]; }
 };
 
-/// Options that make a mechanism's windows those of the golden numbers.
-std::string windows_of(const std::string& model) { return model == "mini_iformer" ? ",wmin=5,wmax=65" : ""; }
+/// How a golden result is asked for.
+std::string attention_of(const std::string& model, const std::string& result) {
+  static const std::map<std::string, std::string> kSpecs = {
+      {"dense", "full"},
+      {"fib_wythoff_neginf", "fibottention:permute=none"},
+      {"fib_modified_neginf", "fibottention-modified:permute=none"},
+      {"fib_wythoff_scorezero", "fibottention:permute=none,masking=zero"},
+      {"fib_wythoff_neginf_pyshuffle_seed_eq_layer", "fibottention"}};
+  const bool wide = model == "mini_iformer" && result != "dense";  // the windows of its golden numbers
+  return kSpecs.at(result) + (wide ? ",wmin=5,wmax=65" : "");
+}
 
 std::vector<Variant> minis() {
   std::vector<Variant> variants;
   for (const auto& [name, model] : golden_models().items()) {
-    if (!name.starts_with("mini_") || !model.contains("results")) continue;
+    if (!name.starts_with("mini_")) continue;
     for (const auto& [result, unused] : model["results"].items()) {
-      const std::string mechanism = result.starts_with("fib_modified") ? "fibottention-modified" : "fibottention";
-      variants.push_back({name, result == "dense" ? "full" : mechanism + ":permute=none" + windows_of(name), result});
+      variants.push_back({name, attention_of(name, result), result});
     }
   }
   return variants;
