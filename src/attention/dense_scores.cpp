@@ -8,10 +8,11 @@ namespace fib::attention {
 
 at::Tensor dense_scores(const Inputs& in, double scale) {
   const int64_t B = in.q.size(0), H = in.q.size(1), Tq = in.q.size(2), Tk = in.k.size(2);
-  const at::Tensor q = in.q.reshape({B * H, Tq, -1});
+  // The scale would cost nothing inside baddbmm, but LibTorch 1.13 multiplies unset memory by its beta of 0 where
+  // matrices are small, which gives NaN now and then.
+  const at::Tensor q = (in.q * scale).reshape({B * H, Tq, -1});
   const at::Tensor k = in.k.reshape({B * H, Tk, -1});
-  // The scale costs nothing inside the product.
-  const at::Tensor scores = at::baddbmm(at::zeros({}, q.options()), q, k.transpose(1, 2), 0.0, scale);
+  const at::Tensor scores = at::bmm(q, k.transpose(1, 2));
   if (!in.bias.defined()) return scores.view({B, H, Tq, Tk});
   const int64_t G = in.bias.size(0);
   return (scores.view({B / G, G, H, Tq, Tk}) + in.bias).view({B, H, Tq, Tk});

@@ -67,7 +67,9 @@ at::Tensor GatedPositionalAttention::mixed(const attention::Inputs& in) const {
   }
   const at::Tensor g = gate.view({1, 1, -1, 1});
   const at::Tensor by_content = content_->forward(in).view({B, N, gate.size(0), -1});
-  const at::Tensor by_position = at::matmul(position, in.v).transpose(1, 2);  // [B,N,H,e]
+  // The weights are those of every sample: one product for all of them.
+  const at::Tensor values = in.v.permute({1, 2, 0, 3}).flatten(2);  // [H,N,B·e]
+  const at::Tensor by_position = at::bmm(position[0], values).view({gate.size(0), N, B, -1}).permute({2, 1, 0, 3});
   return ((1 - g) * by_content + g * by_position).flatten(2);
 }
 
