@@ -7,6 +7,7 @@ install(TARGETS fibottention EXPORT fibottention-targets)
 install(DIRECTORY include/fibottention DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET fib)
   install(TARGETS fib)
+  install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/fibottention)
 endif()
 
 install(EXPORT fibottention-targets NAMESPACE fibottention:: DESTINATION ${package_dir})

@@ -29,16 +29,23 @@ done
 echo "== side by side"
 "$fib" runs "$out/full" "$out/fibottention" --plot "$out/curves.svg" --plot "$out/curves.png"
 
+echo
+echo "== all of it on one page"
+"$fib" report "$out/full" "$out/fibottention" --title "Fashion-MNIST with full attention and with Fibottention" \
+  -o "$out/report.html"
+
 cat <<TEXT
 
-  Took $((SECONDS - started)) seconds. The curves are in $out/curves.svg and $out/curves.png, the runs beside them;
-  tensorboard --logdir $out shows them too.
+  Took $((SECONDS - started)) seconds. Open $out/report.html: table, curves, patterns, head diversity, attention maps,
+  confusion and the worst mistakes. The runs are beside it; tensorboard --logdir $out shows them too.
 
   Try next
     build/fib pattern --tokens 196 --heads 12 --svg pattern.svg      what the twelve heads look at
     build/fib train --recipe recipes/demo.toml --modified --out build/demo/modified
     build/fib train --recipe recipes/fashion-mnist.toml --out runs/fashion    all images, ten epochs
     build/fib eval --run $out/fibottention                     the test again, from the saved weights
+    build/fib analyze attention-maps --run $out/full --run $out/fibottention --index 3 -o maps.png
+    build/fib reproduce --list                                       the paper's tables and figures, one command each
     scripts/get-data.sh, then recipes/cifar10-small.toml             the comparison of docs/results.md
 
 TEXT

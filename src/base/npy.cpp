@@ -47,15 +47,28 @@ TextRange locate_header(std::string_view file, const std::string& name) {
   return {begin, length};
 }
 
-NpyType accepted_type(const std::string& descr, const std::string& name) {
-  if (descr == "<f4") return NpyType::float32;
-  if (descr == "<f8") return NpyType::float64;
+struct TypeRow {
+  NpyType type;
+  const char* name;
+  const char* descr;
+  int64_t size;
+};
+constexpr TypeRow kTypes[] = {{NpyType::float32, "float32", "<f4", 4},
+                              {NpyType::float64, "float64", "<f8", 8},
+                              {NpyType::uint8, "uint8", "|u1", 1}};
+const TypeRow& row_of(NpyType type) { return kTypes[static_cast<size_t>(type)]; }
+
+NpyType accepted_type(const std::string& descr, NpyAccepted accepted, const std::string& name) {
+  const bool bytes = accepted == NpyAccepted::bytes;
+  for (const TypeRow& row : kTypes)
+    if (descr == row.descr && (row.type == NpyType::uint8) == bytes) return row.type;
+  if (bytes) fail(name, "dtype " + in_quotes(descr) + ", accepted is '|u1' (uint8)");
   const bool big_endian = descr == ">f4" || descr == ">f8";
   fail(name, (big_endian ? "big-endian values, dtype " : "dtype ") + in_quotes(descr) +
                  ", accepted are '<f4' (float32) and '<f8' (float64)");
 }
 
-int64_t item_size(NpyType type) { return type == NpyType::float32 ? 4 : 8; }
+int64_t item_size(NpyType type) { return row_of(type).size; }
 
 void check_size(const NpyHeader& header, size_t file_size, const std::string& name) {
   const std::string shape = shape_text(header.shape);
@@ -74,27 +87,29 @@ void check_size(const NpyHeader& header, size_t file_size, const std::string& na
 }
 
 std::string header_text(std::span<const int64_t> shape, NpyType type) {
-  const std::string dict = std::string("{'descr': '") + (type == NpyType::float32 ? "<f4" : "<f8") +
+  const std::string dict = std::string("{'descr': '") + row_of(type).descr +
                            "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
   const size_t used = kPreamble + 2 + dict.size() + 1;
   return dict + std::string((kAlignment - used % kAlignment) % kAlignment, ' ') + "\n";
 }
 
 template <class T>
-constexpr NpyType kTypeOf = std::is_same_v<T, float> ? NpyType::float32 : NpyType::float64;
+constexpr NpyType kTypeOf = std::is_same_v<T, float>    ? NpyType::float32
+                            : std::is_same_v<T, double> ? NpyType::float64
+                                                        : NpyType::uint8;
 
 }  // namespace
 
-const char* npy_type_name(NpyType type) { return type == NpyType::float32 ? "float32" : "float64"; }
+const char* npy_type_name(NpyType type) { return row_of(type).name; }
 
-NpyHeader parse_npy(std::span<const std::byte> file, const std::string& name) {
+NpyHeader parse_npy(std::span<const std::byte> file, const std::string& name, NpyAccepted accepted) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   const TextRange range = locate_header(text, name);
   NpyHeader header;
   header.data_begin = range.begin + range.length;
   try {
     NpyDict dict = parse_npy_dict(text.substr(range.begin, range.length));
-    header.type = accepted_type(dict.descr, name);
+    header.type = accepted_type(dict.descr, accepted, name);
     if (dict.fortran_order) fail(name, "Fortran order, accepted is C order (numpy.ascontiguousarray)");
     header.shape = std::move(dict.shape);
   } catch (const NpyDictError& error) {
@@ -104,7 +119,8 @@ NpyHeader parse_npy(std::span<const std::byte> file, const std::string& name) {
   return header;
 }
 
-NpyArray::NpyArray(const std::filesystem::path& file) : file_(file), header_(parse_npy(file_.bytes(), file.string())) {
+NpyArray::NpyArray(const std::filesystem::path& file, NpyAccepted accepted)
+    : file_(file), header_(parse_npy(file_.bytes(), file.string(), accepted)) {
   const auto values = file_.bytes().subspan(header_.data_begin);
   if (header_.data_begin % static_cast<size_t>(item_size(header_.type)) != 0)
     aligned_.assign(values.begin(), values.end());
@@ -141,9 +157,11 @@ void write_npy(const std::filesystem::path& file, std::span<const int64_t> shape
 
 template std::span<const float> NpyArray::values<float>() const;
 template std::span<const double> NpyArray::values<double>() const;
+template std::span<const uint8_t> NpyArray::values<uint8_t>() const;
 template void write_npy(AtomicFile&, std::span<const int64_t>, std::span<const float>);
 template void write_npy(AtomicFile&, std::span<const int64_t>, std::span<const double>);
 template void write_npy(const std::filesystem::path&, std::span<const int64_t>, std::span<const float>);
 template void write_npy(const std::filesystem::path&, std::span<const int64_t>, std::span<const double>);
+template void write_npy(const std::filesystem::path&, std::span<const int64_t>, std::span<const uint8_t>);
 
 }  // namespace fib

@@ -82,7 +82,7 @@ int report(const std::string& message) {
 
 void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& commands) {
   globals.threads = std::max(1u, std::thread::hardware_concurrency());
-  app.set_version_flag("--version", "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")");
+  app.set_version_flag("--version", version_text());
   add_integer(app, "--threads", globals.threads, {1, 1024}, "threads to compute with; all cores by default");
   app.add_flag("--quiet", globals.quiet, "no tables, notes or progress");
   app.require_subcommand(0, 1);
@@ -115,6 +115,8 @@ void become_other_program_if_named(int argc, const char* const* argv, const std:
 }
 
 }  // namespace
+
+std::string version_text() { return "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")"; }
 
 int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks) {
   CLI::App app("Sparse attention that is really sparse.", "fib");

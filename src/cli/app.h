@@ -34,6 +34,9 @@ struct Exit {
   int code;
 };
 
+/// "fib 0.1.0 (commit 1a2b3c4, Release)".
+std::string version_text();
+
 /// Parses and runs. 0 is success, 1 a failure, 2 a usage error (std::invalid_argument counts as one).
 int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks = {});
 

@@ -13,5 +13,6 @@ void add_models(CLI::App& command, const Globals& globals);
 void add_flops(CLI::App& command, const Globals& globals);
 void add_datasets(CLI::App& command, const Globals& globals);
 void add_runs(CLI::App& command, const Globals& globals);
+void add_reproduce(CLI::App& command, const Globals& globals);
 
 }  // namespace fib::cli

@@ -18,6 +18,8 @@ inline constexpr CommandTitle infer{"infer", "a preprocessed array in, logits ou
 inline constexpr CommandTitle classify{"classify", "what is in a picture: the most probable classes"};
 inline constexpr CommandTitle eval{"eval", "accuracy, loss and throughput of a model on a dataset"};
 inline constexpr CommandTitle bench{"bench", "measure speed and memory: attention alone, or whole models"};
+inline constexpr CommandTitle analyze{"analyze", "the paper's analyses: diversity, inductive bias, maps, corruptions"};
+inline constexpr CommandTitle report{"report", "one page about runs: tables, curves, maps, mistakes"};
 }  // namespace titles
 
 /// The row of fib-torch.

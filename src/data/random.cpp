@@ -16,7 +16,35 @@ double log_gamma_variate(CounterRng& rng, double alpha) {
   }
 }
 
+/// Products of uniform numbers: mean + 1 of them.
+double small_poisson(CounterRng& rng, double mean) {
+  const double limit = std::exp(-mean);
+  double count = -1, product = 1;
+  do {
+    ++count;
+    product *= 1 - rng.uniform();
+  } while (product > limit);
+  return count;
+}
+
+/// Hörmann's transformed rejection (PTRS): two uniform numbers or a little more, whatever the mean.
+double large_poisson(CounterRng& rng, double mean) {
+  const double b = 0.931 + 2.53 * std::sqrt(mean), a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), quick = 0.9277 - 3.6224 / (b - 2);
+  int sign = 0;
+  while (true) {
+    const double u = rng.uniform() - 0.5, v = 1 - rng.uniform(), edge = 0.5 - std::abs(u);
+    const double k = std::floor((2 * a / edge + b) * u + mean + 0.43);
+    if (edge >= 0.07 && v <= quick) return k;
+    if (k < 0 || (edge < 0.013 && v > edge)) continue;
+    const double density = -mean + k * std::log(mean) - lgamma_r(k + 1, &sign);
+    if (std::log(v * inverse_alpha / (a / (edge * edge) + b)) <= density) return k;
+  }
+}
+
 }  // namespace
+
+double poisson(CounterRng& rng, double mean) { return mean < 10 ? small_poisson(rng, mean) : large_poisson(rng, mean); }
 
 double symmetric_beta(CounterRng& rng, double alpha) {
   const double x = log_gamma_variate(rng, alpha), y = log_gamma_variate(rng, alpha);

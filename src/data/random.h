@@ -14,7 +14,7 @@
 namespace fib {
 
 /// What a stream of random numbers is for: the first key after the seed, so that no two uses share a stream.
-enum class RandomUse : uint64_t { split = 1, order, sample, mix, replacement };
+enum class RandomUse : uint64_t { split = 1, order, sample, mix, replacement, corruption };
 
 inline double uniform_between(CounterRng& rng, double low, double high) { return low + (high - low) * rng.uniform(); }
 
@@ -33,6 +33,9 @@ inline double standard_normal(CounterRng& rng) {
 
 /// Beta(alpha, alpha), alpha > 0.
 double symmetric_beta(CounterRng& rng, double alpha);
+
+/// Poisson(mean), mean ≥ 0: a whole number.
+double poisson(CounterRng& rng, double mean);
 
 /// Fisher-Yates.
 template <class T>

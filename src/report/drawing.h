@@ -38,9 +38,16 @@ struct Text {
   Color color;
 };
 
+/// A small picture stretched over a rectangle, each of its pixels a sharp square.
+struct Pixels {
+  Rect at;
+  uint32_t width, height;
+  std::vector<uint8_t> rgb;  ///< width · height · 3
+};
+
 struct Drawing {
   double width = 0, height = 0;
-  std::vector<std::variant<Fill, Text>> items;  ///< later ones lie on top; the ground is white
+  std::vector<std::variant<Fill, Text, Pixels>> items;  ///< later ones lie on top; the ground is white
 };
 
 /// Room for a line of text in any of the fonts it may be set in: a little more than they need.

@@ -52,6 +52,17 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+/// What gnuplot writes.
+std::string gnuplot_output(const std::string& script, const std::string& set_terminal) {
+  const TemporaryFolder folder;
+  const std::string input = folder.file("plot.gp"), output = folder.file("plot"), complaint = folder.file("stderr");
+  std::ofstream(input) << set_terminal << "set output '" << output << "'\n" << script << "\nunset output\n";
+  const int status = std::system(fmt::format("gnuplot '{}' 2>'{}'", input, complaint).c_str());
+  std::string picture = read_file(output);
+  if (status != 0 || picture.empty()) throw std::runtime_error("gnuplot cannot draw the plot: " + read_file(complaint));
+  return picture;
+}
+
 }  // namespace
 
 const char* series_colour(size_t i) {
@@ -71,15 +82,14 @@ void check_plot_name(const std::string& path) {
   throw std::invalid_argument("a plot is written as .svg or .png, got '" + path + "'");
 }
 
+std::string gnuplot_svg(const std::string& script, PlotSize size) {
+  return gnuplot_output(script,
+                        fmt::format("set terminal svg size {},{} font 'sans-serif,13'\n", size.width, size.height));
+}
+
 void draw_with_gnuplot(const std::string& script, const std::string& path, PlotSize size) {
   check_plot_name(path);
-  const TemporaryFolder folder;
-  const std::string input = folder.file("plot.gp"), output = folder.file("plot"), complaint = folder.file("stderr");
-  std::ofstream(input) << terminal(path, size) << "set output '" << output << "'\n" << script << "\nunset output\n";
-  const int status = std::system(fmt::format("gnuplot '{}' 2>'{}'", input, complaint).c_str());
-  const std::string drawn = read_file(output);
-  if (status != 0 || drawn.empty()) throw std::runtime_error("gnuplot cannot draw the plot: " + read_file(complaint));
-  write_file_atomically(path, drawn);
+  write_file_atomically(path, gnuplot_output(script, terminal(path, size)));
 }
 
 }  // namespace fib::report

@@ -20,6 +20,10 @@ const char* series_colour(size_t i);
 /// A text as gnuplot reads it, between single quotes.
 std::string quoted(const std::string& text);
 
+/// The script's plot as the text of an SVG without a ground. Throws std::runtime_error when gnuplot is missing or
+/// complains.
+std::string gnuplot_svg(const std::string& script, PlotSize size);
+
 /// Runs the script, which draws into what is already set up: an SVG or PNG that appears whole or not at all. Throws
 /// std::runtime_error when gnuplot is missing or complains.
 void draw_with_gnuplot(const std::string& script, const std::string& path, PlotSize size = {});

@@ -18,6 +18,8 @@ std::string ticks(const Panel& panel) {
   for (const Series& s : panel.series) {
     for (const PlotPoint& p : s.points) places.insert(p.x);
   }
+  constexpr size_t kMostLabels = 8;  // more would run into each other
+  if (places.size() > kMostLabels) return "set xtics auto\n";
   return fmt::format("set xtics ({})\n", fmt::join(places, ", "));
 }
 
@@ -74,9 +76,10 @@ std::string script(const LinePlot& plot) {
   // Room on the right for the last point's label.
   return fmt::format(
              "set key top left reverse Left noenhanced\nset border 3\nset tics nomirror\n"
-             "set grid ytics linecolor '#dddddd' linetype 1\nset yrange [0:*]\nset offsets graph 0.05, graph 0.13, 0, "
-             "0\n"
-             "set xlabel {}\nset multiplot layout 1,{} title {} noenhanced\n",
+             "set grid ytics linecolor '#dddddd' linetype 1\n{}set xlabel {}\nset multiplot layout 1,{} title {} "
+             "noenhanced\n",
+             plot.from_zero ? "set yrange [0:*]\nset offsets graph 0.05, graph 0.13, 0, 0\n"
+                            : "set offsets graph 0.05, graph 0.08, graph 0.25, graph 0.1\n",
              quoted(plot.x_label), plot.panels.size(), quoted(plot.title)) +
          panels_script(plot.panels) + "unset multiplot\n";
 }

@@ -28,6 +28,7 @@ struct LinePlot {
   std::string title;
   std::string x_label;
   std::vector<Panel> panels;  ///< a series has the same colour in all of them
+  bool from_zero = true;      ///< false: the axis shows the range of the values
 };
 
 /// Writes an SVG or PNG file, whole or not at all; see draw_with_gnuplot for what it throws.

@@ -94,8 +94,8 @@ std::vector<LegendEntry> legend_entries(const SupportSet& s) {
 double draw_legend(Drawing& drawing, const SupportSet& s) {
   double x = kMargin;
   for (const auto& [color, label] : legend_entries(s)) {
-    drawing.items.push_back(Fill{color, {{x, kHeader - 28, 11, 11}}, {}});
-    drawing.items.push_back(Text{{x + 18, kHeader - 18}, label, kCaption, false, kMuted});
+    drawing.items.emplace_back(Fill{color, {{x, kHeader - 28, 11, 11}}, {}});
+    drawing.items.emplace_back(Text{{x + 18, kHeader - 18}, label, kCaption, false, kMuted});
     x += 18 + text_width(label.size(), kCaption) + 16;
   }
   return x;
@@ -104,8 +104,8 @@ double draw_legend(Drawing& drawing, const SupportSet& s) {
 /// The title, totals and legend; returns the width they need.
 double draw_header(Drawing& drawing, const std::string& name, const SupportSet& s) {
   const std::string title = describe_support(name, s), sums = totals(s);
-  drawing.items.push_back(Text{{kMargin, 38}, title, kTitle, true, kText});
-  drawing.items.push_back(Text{{kMargin, 62}, sums, kBody, false, kMuted});
+  drawing.items.emplace_back(Text{{kMargin, 38}, title, kTitle, true, kText});
+  drawing.items.emplace_back(Text{{kMargin, 62}, sums, kBody, false, kMuted});
   const double legend = draw_legend(drawing, s);
   return std::max({kMargin + text_width(title.size(), kTitle), kMargin + text_width(sums.size(), kBody), legend}) +
          kMargin;
@@ -117,16 +117,16 @@ void draw_caption(Drawing& drawing, const SupportSet& s, int64_t h, const Layout
   const size_t room = static_cast<size_t>(layout.column_width / text_width(1, kCaption)) - before.size();
   const double y = origin.y + layout.panel.side + kLine - 2;
   const std::string name = fmt::format("head {}, w = {}", h + 1, grouped(head.window));
-  drawing.items.push_back(Text{{origin.x, y}, name, kCaption, true, kText});
-  drawing.items.push_back(
+  drawing.items.emplace_back(Text{{origin.x, y}, name, kCaption, true, kText});
+  drawing.items.emplace_back(
       Text{{origin.x, y + kLine - 2}, before + describe_keys(head, room, "..."), kCaption, false, kMuted});
 }
 
 void draw_head(Drawing& drawing, const SupportSet& s, int64_t h, const Layout& layout) {
   const Point o = layout.origin(h);
   const double side = layout.panel.side;
-  drawing.items.push_back(Fill{kFrame, {{o.x - 1, o.y - 1, side + 2, side + 2}}, {}});
-  for (Fill& f : draw_mask(s, h, layout.panel, o, kMask)) drawing.items.push_back(std::move(f));
+  drawing.items.emplace_back(Fill{kFrame, {{o.x - 1, o.y - 1, side + 2, side + 2}}, {}});
+  for (Fill& f : draw_mask(s, h, layout.panel, o, kMask)) drawing.items.emplace_back(std::move(f));
   draw_caption(drawing, s, h, layout, o);
 }
 

@@ -50,6 +50,13 @@ void paint(cv::Mat& image, const Text& t) {
   cv::putText(image, t.line, at, cv::FONT_HERSHEY_SIMPLEX, scale, scalar(t.color), thickness, cv::LINE_AA);
 }
 
+void paint(cv::Mat& image, const Pixels& p) {
+  const cv::Rect target = whole_rect(p.at) & cv::Rect(0, 0, image.cols, image.rows);
+  const cv::Mat source(static_cast<int>(p.height), static_cast<int>(p.width), CV_8UC3,
+                       const_cast<uint8_t*>(p.rgb.data()));  // only read
+  cv::resize(source, image(target), target.size(), 0, 0, cv::INTER_NEAREST);
+}
+
 }  // namespace
 
 std::string to_png(const Drawing& drawing) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -48,7 +49,7 @@ std::string data_blocks(const CurvePanel& panel, const std::vector<RunRecord>& r
   return text;
 }
 
-std::string panel_script(const CurvePanel& panel, const std::vector<RunRecord>& runs) {
+std::string panel_script(const CurvePlot& panel, const std::vector<RunRecord>& runs) {
   std::vector<std::string> curves;
   for (size_t r = 0; r < runs.size(); ++r)
     curves.push_back(
@@ -60,19 +61,33 @@ std::string panel_script(const CurvePanel& panel, const std::vector<RunRecord>& 
                      panel.title, panel.x_label, panel.y_label, panel.key, fmt::join(curves, ", "));
 }
 
+bool has_points(const CurvePanel& panel, const std::vector<RunRecord>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [&](const RunRecord& run) { return !panel.points(run).empty(); });
+}
+
 }  // namespace
 
-void draw_run_curves(const std::vector<RunRecord>& runs, const std::string& path) {
+std::vector<CurvePlot> run_curve_panels(const std::vector<RunRecord>& runs) {
   const std::array<CurvePanel, 3> panels = {
       CurvePanel{"loss", "training loss", "epoch", "cross-entropy", "top right", loss_by_epoch},
       CurvePanel{"epoch", "validation accuracy by epoch", "epoch", "top-1, percent", "bottom right", accuracy_by_epoch},
       CurvePanel{"time", "the same by time", "seconds of training", "top-1, percent", "bottom right",
                  accuracy_by_time}};
-  std::string script =
-      "set border 3\nset tics nomirror\nset grid ytics linecolor '#dddddd' linetype 1\n"
-      "set offsets graph 0.04, graph 0.04, graph 0.06, graph 0.06\nset multiplot layout 1,3\n";
-  for (const CurvePanel& panel : panels) script += panel_script(panel, runs);
-  draw_with_gnuplot(script + "unset multiplot\n", path, {.width = 1320, .height = 400});
+  const std::string frame =
+      "set border 3\nset tics nomirror\nset grid ytics linecolor '#bbbbbb' linetype 1\n"
+      "set offsets graph 0.04, graph 0.04, graph 0.06, graph 0.06\n";
+  std::vector<CurvePlot> scripts;
+  for (const CurvePanel& panel : panels)
+    if (has_points(panel, runs)) scripts.push_back({panel.title, frame + panel_script(panel, runs)});
+  return scripts;
+}
+
+void draw_run_curves(const std::vector<RunRecord>& runs, const std::string& path) {
+  const std::vector<CurvePlot> panels = run_curve_panels(runs);
+  std::string script = fmt::format("set multiplot layout 1,{}\n", panels.size());
+  for (const CurvePlot& panel : panels) script += panel.script;
+  draw_with_gnuplot(script + "unset multiplot\n", path,
+                    {.width = 440 * static_cast<int>(panels.size()), .height = 400});
 }
 
 }  // namespace fib::report

@@ -5,6 +5,8 @@
 #include <iterator>
 
 #include "report/drawing.h"
+#include "report/markup.h"
+#include "report/png.h"
 
 namespace fib::report {
 namespace {
@@ -17,26 +19,6 @@ std::string hex(Color c) { return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.gr
 std::string number(double value) {
   const double rounded = std::round(value * 100) / 100;
   return fmt::format("{}", rounded == 0 ? 0.0 : rounded);
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 void write(Buffer& out, const Rect& r) {
@@ -64,7 +46,15 @@ void write(Buffer& out, const Fill& fill) {
 void write(Buffer& out, const Text& t) {
   fmt::format_to(std::back_inserter(out), "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{}>{}</text>\n",
                  number(t.at.x), number(t.at.y), number(t.size), hex(t.color), t.bold ? " font-weight=\"bold\"" : "",
-                 escaped(t.line));
+                 escaped_markup(t.line));
+}
+
+void write(Buffer& out, const Pixels& p) {
+  fmt::format_to(std::back_inserter(out),
+                 "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
+                 "style=\"image-rendering:pixelated\" href=\"{}\"/>\n",
+                 number(p.at.x), number(p.at.y), number(p.at.width), number(p.at.height),
+                 png_uri(encode_png(p.rgb, p.width, p.height)));
 }
 
 }  // namespace

@@ -154,6 +154,18 @@ TEST(Npy, refuses_malformed_headers) {
     EXPECT_TRUE(mentions(refusal(npy(text, 4)), "'x.npy': malformed .npy header")) << text;
 }
 
+TEST(Npy, gives_bytes_to_those_who_ask_for_them_alone) {
+  TemporaryDirectory dir;
+  const std::vector<uint8_t> bytes = {0, 7, 255, 128, 1, 2};
+  write_npy<uint8_t>(dir / "bytes.npy", std::vector<int64_t>{3, 2}, bytes);
+  const NpyArray array(dir / "bytes.npy", NpyAccepted::bytes);
+  const auto read = array.values<uint8_t>();
+  EXPECT_EQ(std::vector<uint8_t>(read.begin(), read.end()), bytes);
+  EXPECT_TRUE(mentions(error_of([&] { NpyArray(dir / "bytes.npy"); }), "dtype '|u1', accepted are '<f4'"));
+  write_npy<float>(dir / "floats.npy", std::vector<int64_t>{1}, std::array{1.0f});
+  EXPECT_TRUE(mentions(error_of([&] { NpyArray(dir / "floats.npy", NpyAccepted::bytes); }), "accepted is '|u1'"));
+}
+
 TEST(Npy, names_missing_files_and_directories) {
   TemporaryDirectory dir;
   EXPECT_TRUE(mentions(error_of([&] { NpyArray(dir / "none.npy"); }), "none.npy': No such file"));

@@ -54,7 +54,9 @@ TEST(Vit, shows_maps_and_head_outputs_of_a_layer) {
   for (const char* spec : {"full", "fibottention", "efficient"}) {
     const at::NoGradGuard no_grad;
     const ModelPtr model = make("mini_vit", with_attention(spec));
-    const LayerView view = model->inspect(images(*model, 2), 2);
+    const at::Tensor x = images(*model, 2);
+    const LayerView view = model->inspect(x, 2);
+    EXPECT_TRUE(model->head_outputs(x, 2).equal(view.head_outputs)) << spec;
     EXPECT_EQ(view.probabilities.sizes(), (at::IntArrayRef{2, 3, 65, 65})) << spec;
     EXPECT_EQ(view.head_outputs.sizes(), (at::IntArrayRef{2, 3, 65, 16})) << spec;
     EXPECT_LT((view.probabilities.sum(-1) - 1).abs().max().item<double>(), 1e-5) << spec;

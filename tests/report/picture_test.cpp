@@ -25,7 +25,7 @@ SupportSet make(const std::string& text, PatternGeometry g = {}) { return make_s
 cv::Mat panel_image(const SupportSet& s, int64_t head, double room) {
   const MaskPanel panel = MaskPanel::fitting(s.query_tokens(), room);
   Drawing drawing{panel.side, panel.side, {}};
-  for (Fill& f : draw_mask(s, head, panel, {0, 0}, kColors)) drawing.items.push_back(std::move(f));
+  for (Fill& f : draw_mask(s, head, panel, {0, 0}, kColors)) drawing.items.emplace_back(std::move(f));
   return decode(to_png(drawing));
 }
 

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/ablations/ablation.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+#include "attention/catalogue/catalogue.h"
+#include "base/nearest.h"
+
+namespace fib::ablations {
+namespace {
+
+/// One table of the file: text and numbers by key, each taken once.
+class Fields {
+ public:
+  Fields(const toml::table& table, std::string file) : table_(table), file_(std::move(file)) {}
+
+  void text(const char* key, std::string& target) {
+    known_.emplace_back(key);
+    if (const toml::node* node = table_.get(key)) target = value<std::string>(*node, key, "text");
+  }
+  void number(const char* key, std::optional<double>& target) {
+    known_.emplace_back(key);
+    if (const toml::node* node = table_.get(key)) target = value<double>(*node, key, "a number");
+  }
+  /// Whatever has not been asked for is a mistake.
+  void finish(const std::vector<std::string>& others = {}) {
+    known_.insert(known_.end(), others.begin(), others.end());
+    for (const auto& [key, node] : table_) {
+      const std::string name(key.str());
+      if (std::find(known_.begin(), known_.end(), name) == known_.end())
+        throw std::invalid_argument(where(node) + unknown_name("key", name, known_));
+    }
+  }
+  std::string where(const toml::node& node) const {
+    return file_ + " line " + std::to_string(node.source().begin.line) + ": ";
+  }
+
+ private:
+  template <class T>
+  T value(const toml::node& node, const char* key, const char* kind) const {
+    if (const auto found = node.value<T>()) return *found;
+    throw std::invalid_argument(where(node) + key + " must be " + kind);
+  }
+
+  const toml::table& table_;
+  std::string file_;
+  std::vector<std::string> known_;
+};
+
+Row read_row(const toml::table& table, const std::string& file) {
+  Row row;
+  Fields fields(table, file);
+  fields.text("label", row.label);
+  fields.text("attention", row.attention);
+  fields.text("series", row.series);
+  fields.number("x", row.x);
+  fields.number("c10", row.c10);
+  fields.number("c100", row.c100);
+  fields.finish();
+  if (row.label.empty() || row.attention.empty())
+    throw std::invalid_argument(fields.where(table) + "a row needs a label and an attention");
+  attention::check_spec(AttentionSpec::parse(row.attention));
+  return row;
+}
+
+toml::table parse(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) throw std::runtime_error("'" + file.string() + "' cannot be read");
+  try {
+    return toml::parse_file(file.string());
+  } catch (const toml::parse_error& error) {
+    throw std::invalid_argument(file.string() + " line " + std::to_string(error.source().begin.line) + ": " +
+                                std::string(error.description()));
+  }
+}
+
+}  // namespace
+
+Ablation read_ablation(const std::filesystem::path& file) {
+  const toml::table table = parse(file);
+  Ablation ablation;
+  ablation.name = file.stem();
+  Fields fields(table, file.string());
+  fields.text("title", ablation.title);
+  fields.text("section", ablation.section);
+  fields.text("command", ablation.command);
+  fields.text("needs", ablation.needs);
+  fields.text("x_label", ablation.x_label);
+  fields.finish({"rows"});
+  if (const toml::array* rows = table["rows"].as_array()) {
+    for (const toml::node& row : *rows) {
+      if (!row.is_table()) throw std::invalid_argument(fields.where(row) + "rows must be tables, [[rows]]");
+      ablation.rows.push_back(read_row(*row.as_table(), file.string()));
+    }
+  }
+  return ablation;
+}
+
+std::vector<Ablation> read_ablations(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  std::vector<Ablation> all;
+  all.reserve(files.size());
+  for (const auto& file : files) all.push_back(read_ablation(file));
+  return all;
+}
+
+const Ablation& find_ablation(const std::vector<Ablation>& all, const std::string& name) {
+  std::vector<std::string> names;
+  for (const Ablation& a : all) {
+    if (a.name == name) return a;
+    names.push_back(a.name);
+  }
+  throw std::invalid_argument(unknown_name("table or figure", name, names));
+}
+
+}  // namespace fib::ablations

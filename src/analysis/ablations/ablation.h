@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The paper's tables and figures as files of rows: what varies, and what the paper found.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fib::ablations {
+
+struct Row {
+  std::string label, attention;
+  std::string series;               ///< which curve of the figure; empty in tables
+  std::optional<double> x;          ///< its place on the axis
+  std::optional<double> c10, c100;  ///< the paper's top-1 in percent
+};
+
+struct Ablation {
+  std::string name;     ///< of its file
+  std::string title;    ///< what the paper calls it
+  std::string section;  ///< where it is in the paper
+  std::string command;  ///< what shows it, where nothing is to be trained here
+  std::string needs;    ///< what is missing for it
+  std::string x_label;
+  std::vector<Row> rows;
+};
+
+/// Throws std::invalid_argument with file and line for an unknown key, a value of another kind or an attention that
+/// does not exist; std::runtime_error when the file cannot be read.
+Ablation read_ablation(const std::filesystem::path& file);
+
+/// All files of a folder, by name.
+std::vector<Ablation> read_ablations(const std::filesystem::path& folder);
+
+/// Throws std::invalid_argument with the nearest name for an unknown one.
+const Ablation& find_ablation(const std::vector<Ablation>& all, const std::string& name);
+
+}  // namespace fib::ablations

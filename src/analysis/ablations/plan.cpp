@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "analysis/ablations/plan.h"
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "models/table/cost.h"
+#include "training/recipe/options.h"
+#include "training/recipe/toml.h"
+#include "training/run/directory.h"
+
+namespace fib::ablations {
+namespace {
+
+using training::Recipe;
+
+struct ScaleRow {
+  Scale scale;
+  const char* word;
+  std::vector<std::pair<const char*, const char*>> recipes;  ///< name of the data, file
+};
+
+const std::vector<ScaleRow>& scale_rows() {
+  static const std::vector<ScaleRow> rows = {
+      {Scale::tiny, "tiny", {{"fashion", "ablation-tiny.toml"}}},
+      {Scale::small, "small", {{"c10", "cifar10-small.toml"}}},
+      {Scale::paper, "paper", {{"c10", "deit-cifar10.toml"}, {"c100", "deit-cifar100.toml"}}},
+  };
+  return rows;
+}
+
+const ScaleRow& row_of(Scale scale) { return scale_rows()[static_cast<size_t>(scale)]; }
+
+Recipe recipe_for(const Row& row, const char* file, int64_t seed, const Request& request) {
+  Recipe recipe;
+  training::read_toml_file(recipe, request.recipes / file);
+  recipe.attention = row.attention;
+  recipe.seed = seed;
+  for (const auto& [key, value] : request.overrides) training::find_option(key).parse(recipe, value);
+  training::check_recipe(recipe);
+  return recipe;
+}
+
+/// fib-wmin:wmin=5,wmax=N/3 as a name that files may have.
+std::string file_name(const std::string& attention) {
+  std::string name = attention;
+  for (char& c : name) c = c == ':' || c == ',' ? '_' : c == '/' ? '-' : c;
+  return name;
+}
+
+void check_same(const Run& run) {
+  const auto differing = training::differing_keys(training::RunFiles{run.directory}.recipe(), run.recipe);
+  if (differing.empty()) return;
+  std::string keys;
+  for (const std::string& key : differing) keys += (keys.empty() ? "" : ", ") + key;
+  throw std::invalid_argument("'" + run.directory.string() + "' holds a run with other values of: " + keys +
+                              "; choose another --out");
+}
+
+double training_images(const Recipe& recipe) {
+  static const std::map<std::string, double> known = {{"fashion-mnist", 6e4}, {"mnist", 6e4},
+                                                      {"cifar10", 5e4},       {"cifar100", 5e4},
+                                                      {"tiny-imagenet", 1e5}, {"imagenet", 1281167}};
+  const auto found = known.find(recipe.data.substr(0, recipe.data.find(':')));
+  const double all = (found == known.end() ? 5e4 : found->second) * (1 - recipe.validation_fraction);
+  const double some = recipe.limit_per_class > 0 ? 10.0 * static_cast<double>(recipe.limit_per_class) : all;
+  return std::min(all, some) * recipe.train_fraction;
+}
+
+/// Forward and twice as much backward, for every image of every epoch.
+double training_macs(const Recipe& recipe) {
+  models::Options options;
+  options.attention = AttentionSpec::parse(recipe.attention);
+  if (recipe.resolution > 0) options.resolution = recipe.resolution;
+  const double image = models::cost(models::dimensions(recipe.model, options)).total();
+  return 3 * image * training_images(recipe) * static_cast<double>(recipe.epochs);
+}
+
+}  // namespace
+
+Scale scale_of(const std::string& word) {
+  for (const ScaleRow& row : scale_rows())
+    if (row.word == word) return row.scale;
+  throw std::invalid_argument("scale '" + word + "': accepted are tiny, small and paper");
+}
+
+std::string word_of(Scale scale) { return row_of(scale).word; }
+
+void look_up(Run& run) {
+  const training::RunFiles files{run.directory};
+  run.state = std::filesystem::exists(files.config()) ? State::unfinished : State::missing;
+  std::ifstream in(files.summary());
+  if (!in) return;
+  const auto summary = nlohmann::json::parse(in);
+  run.state = State::finished;
+  run.top1 = 100 * summary.at("test").at("top1").get<double>();
+  run.seconds = summary.at("train_seconds").get<double>();
+}
+
+std::vector<Run> plan(const Ablation& ablation, const Request& request) {
+  std::vector<Run> runs;
+  for (size_t r = 0; r < ablation.rows.size(); ++r) {
+    for (const auto& [data, file] : row_of(request.scale).recipes) {
+      for (int64_t seed = 0; seed < request.seeds; ++seed) {
+        const Row& row = ablation.rows[r];
+        const std::string name = file_name(row.attention) + "." + data + "." + std::to_string(seed);
+        Run run{r,
+                data,
+                recipe_for(row, file, seed, request),
+                request.out / word_of(request.scale) / name,
+                State::missing,
+                std::nullopt,
+                std::nullopt};
+        look_up(run);
+        if (run.state != State::missing) check_same(run);
+        runs.push_back(std::move(run));
+      }
+    }
+  }
+  return runs;
+}
+
+double estimated_seconds(const Run& run, const std::vector<Run>& others, double gmacs_per_second) {
+  if (run.seconds) return *run.seconds;
+  double macs = 0, seconds = 0;
+  for (const Run& other : others) {
+    if (!other.seconds) continue;
+    macs += training_macs(other.recipe);
+    seconds += *other.seconds;
+  }
+  const double rate = seconds > 0 ? macs / seconds : gmacs_per_second * 1e9;
+  return training_macs(run.recipe) / rate;
+}
+
+}  // namespace fib::ablations

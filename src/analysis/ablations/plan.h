@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which training runs a table needs at a scale, where they are, and how far they have come.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/ablations/ablation.h"
+#include "training/recipe/recipe.h"
+
+namespace fib::ablations {
+
+/// tiny: Fashion-MNIST, minutes. small: CIFAR-10 on a few cores, hours. paper: the paper's setting, on both CIFARs.
+enum class Scale { tiny, small, paper };
+/// Throws std::invalid_argument for another word.
+Scale scale_of(const std::string& word);
+std::string word_of(Scale scale);
+
+struct Request {
+  Scale scale = Scale::tiny;
+  int64_t seeds = 1;                                             ///< runs of each row, from seed 0
+  std::vector<std::pair<std::string, std::string>> overrides{};  ///< options of the recipe, as text
+  std::filesystem::path recipes;                                 ///< the folder with the recipes
+  std::filesystem::path out;                                     ///< the folder of all runs
+};
+
+enum class State { missing, unfinished, finished };
+
+struct Run {
+  size_t row = 0;    ///< of the ablation
+  std::string data;  ///< "c10", "c100" or "fashion"
+  training::Recipe recipe;
+  std::filesystem::path directory;
+  State state = State::missing;
+  std::optional<double> top1;     ///< in percent, of a finished run
+  std::optional<double> seconds;  ///< that training took
+};
+
+/// In the order of rows, data and seeds. Runs with the same recipe are the same run, whichever table asked for them.
+/// Throws std::invalid_argument for an option that does not exist and where a directory holds a run with other values.
+std::vector<Run> plan(const Ablation& ablation, const Request& request);
+
+/// What a finished run says; called again when one has finished.
+void look_up(Run& run);
+
+/// Seconds of the run on this machine: as measured where a run of this scale has finished, otherwise from its
+/// multiply-accumulates at `gmacs_per_second`.
+double estimated_seconds(const Run& run, const std::vector<Run>& others, double gmacs_per_second);
+
+}  // namespace fib::ablations

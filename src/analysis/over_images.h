@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measures over many images of a trained model.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "analysis/batches.h"
+#include "analysis/inside_attention.h"
+#include "data/object_region.h"
+
+namespace fib::analysis {
+
+/// The head diversity of a layer for each image. Throws std::invalid_argument for a single head and for windows.
+std::vector<double> diversity_over(const training::TrainedModel& subject, const DatasetPtr& images, int64_t layer,
+                                   const ImagesDone& done);
+
+/// The region of an image by its number in the dataset; empty where it has none.
+using RegionOf = std::function<PatchRegion(const Dataset& images, size_t index)>;
+
+struct InsideOver {
+  InsideAttention mean;     ///< of all images
+  int64_t images = 0;       ///< that have an object
+  double region_share = 0;  ///< of the patches, on average
+};
+
+/// Attention inside objects, averaged over images; those whose region holds no patch are passed by. Throws
+/// std::invalid_argument where no image has a region, and for a mechanism that has no weight per pair.
+InsideOver inside_over(const training::TrainedModel& subject, const DatasetPtr& images, int64_t layer,
+                       const RegionOf& region, const ImagesDone& done);
+
+/// Maps need shares that queries give to keys, which linformer's learned factors of either sign are not, and one grid
+/// of patches with a class token throughout. Throws std::invalid_argument with a line that says what is missing.
+void require_attention_maps(const models::Model& model);
+
+}  // namespace fib::analysis

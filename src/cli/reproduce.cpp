@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "base/atomic_file.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/reproduce_report.h"
+#include "cli/stop_signals.h"
+#include "cli/train_pool.h"
+#include "training/recipe/toml.h"
+
+namespace fib::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ablations::Ablation;
+using ablations::Run;
+using ablations::State;
+
+struct ReproduceArguments {
+  std::string name, scale = "tiny", out = "runs/reproduce", recipes;
+  std::vector<std::string> set;
+  int64_t jobs = 1, seeds = 1;
+  bool list = false, resume = false, json = false;
+};
+
+/// Beside the sources when run from there or from a build folder, or where it was installed.
+fs::path recipe_folder(const ReproduceArguments& a) {
+  const std::string here = fs::read_symlink("/proc/self/exe").parent_path();
+  std::vector<std::string> places = {a.recipes};
+  if (a.recipes.empty()) places = {"recipes", here + "/../recipes", here + "/../share/fibottention/recipes"};
+  for (const std::string& place : places)
+    if (fs::is_directory(fs::path(place) / "ablations")) return fs::path(place).lexically_normal();
+  throw std::runtime_error(fmt::format("no folder 'ablations' in {}; give --recipes DIR", fmt::join(places, ", ")));
+}
+
+std::vector<std::pair<std::string, std::string>> overrides(const std::vector<std::string>& set) {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const std::string& text : set) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) throw std::invalid_argument("--set takes KEY=VALUE, got '" + text + "'");
+    list.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return list;
+}
+
+ablations::Request request_of(const ReproduceArguments& a) {
+  return {ablations::scale_of(a.scale), a.seeds, overrides(a.set), recipe_folder(a), a.out};
+}
+
+/// The recipe lies beside the run's directory, where people find it.
+TrainJob job_of(const Run& run, int64_t threads) {
+  const std::string directory = run.directory.string();
+  TrainJob job{{"train", "--out", directory, "--threads", std::to_string(threads)}, directory + ".log"};
+  if (run.state == State::unfinished) {
+    job.arguments.emplace_back("--resume");
+    return job;
+  }
+  fs::create_directories(run.directory.parent_path());
+  write_file_atomically(directory + ".toml", write_toml(run.recipe));
+  job.arguments.insert(job.arguments.end(), {"--recipe", directory + ".toml"});
+  return job;
+}
+
+std::string last_line(const fs::path& file) {
+  std::ifstream in(file);
+  std::string last;
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
+
+/// Runs that are still to be made, each directory once.
+std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume) {
+  std::set<fs::path> seen;
+  std::vector<size_t> left;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i].state == State::finished || !seen.insert(runs[i].directory).second) continue;
+    if (runs[i].state == State::unfinished && !resume)
+      throw std::invalid_argument("'" + runs[i].directory.string() +
+                                  "' holds a run that was interrupted: add --resume to continue it");
+    left.push_back(i);
+  }
+  return left;
+}
+
+std::string label_of(const Ablation& ablation, const Run& run) {
+  return fmt::format("{} ({}, seed {})", ablation.rows[run.row].label, run.data, run.recipe.seed);
+}
+
+/// Trains what is missing. Throws Exit when stopped, std::runtime_error naming the first run that failed.
+void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::vector<Run>& runs, bool quiet) {
+  const std::vector<size_t> left = left_to_do(runs, a.resume);
+  const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  Progress progress("runs", static_cast<int64_t>(runs.size()), quiet, static_cast<int64_t>(runs.size() - left.size()));
+  if (left.size() < runs.size())
+    progress.say(fmt::format("{} of {} runs are there already", runs.size() - left.size(), runs.size()));
+  std::vector<TrainJob> jobs;
+  for (size_t i : left) jobs.push_back(job_of(runs[i], std::max<int64_t>(1, cores / a.jobs)));
+  std::string failure;
+  auto done = static_cast<int64_t>(runs.size() - left.size());
+  const StopSignals signals;
+  const auto ended = [&](size_t job, int code) {
+    Run& run = runs[left[job]];
+    look_up(run);
+    if (run.top1)
+      progress.say(fmt::format("{}: {:.2f} % in {:.0f} s", label_of(ablation, run), *run.top1, *run.seconds));
+    if (code != 0 && StopSignals::received() == 0 && failure.empty())
+      failure = fmt::format("training {} failed with {}: {} (see {})", label_of(ablation, run), code,
+                            last_line(jobs[job].log), jobs[job].log.string());
+    progress.show(++done);
+  };
+  const auto started = [&](size_t job) { progress.say("training " + label_of(ablation, runs[left[job]])); };
+  if (run_jobs(jobs, a.jobs, started, ended) == PoolOutcome::stopped) {
+    fmt::print(stderr, "stopped; continue with: fib reproduce {} --scale {} --out {} --resume\n", a.name, a.scale,
+               a.out);
+    throw Exit{128 + StopSignals::received()};
+  }
+  if (!failure.empty()) throw std::runtime_error(failure);
+  for (Run& run : runs) look_up(run);
+}
+
+void write_results(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs, bool quiet) {
+  const ablations::Scale scale = ablations::scale_of(a.scale);
+  const std::string stem = (fs::path(a.out) / (a.name + "." + a.scale)).string();
+  const std::string text = reproduced_text(ablation, runs, scale);
+  write_file_atomically(stem + ".txt", text);
+  write_file_atomically(stem + ".json", reproduced_json(ablation, runs, scale).dump(2) + "\n");
+  draw_reproduced(ablation, runs, stem + ".svg");
+  if (a.json)
+    fmt::print("{}\n", reproduced_json(ablation, runs, scale).dump());
+  else if (!quiet)
+    fmt::print("{}\nWritten to {}.txt, .json and .svg\n", text, stem);
+}
+
+void show_list(const ReproduceArguments& a, bool quiet) {
+  const ablations::Request request = request_of(a);
+  const auto all = ablations::read_ablations(request.recipes / "ablations");
+  if (a.json)
+    fmt::print("{}\n", list_json(all, request).dump());
+  else if (!quiet)
+    fmt::print("{}", list_text(all, request));
+}
+
+void run(const ReproduceArguments& a, bool quiet) {
+  if (a.list) return show_list(a, quiet);
+  if (a.name.empty()) throw std::invalid_argument("which table or figure? fib reproduce --list shows them");
+  const ablations::Request request = request_of(a);
+  const auto all = ablations::read_ablations(request.recipes / "ablations");
+  const Ablation& ablation = ablations::find_ablation(all, a.name);
+  if (!ablation.needs.empty()) throw std::runtime_error(a.name + " needs " + ablation.needs);
+  if (ablation.rows.empty()) throw std::invalid_argument(a.name + " needs no training of its own: " + ablation.command);
+  std::vector<Run> runs = plan(ablation, request);
+  train_missing(a, ablation, runs, quiet || a.json);
+  write_results(a, ablation, runs, quiet);
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& command, const Globals& globals) {
+  const auto a = std::make_shared<ReproduceArguments>();
+  command.add_option("NAME", a->name, "a table or figure; --list shows all");
+  command.add_flag("--list", a->list, "all tables and figures of the paper, what they need, what is there already");
+  command.add_option("--scale", a->scale, "tiny: minutes; small: hours; paper: the paper's setting")
+      ->check(CLI::IsMember({"tiny", "small", "paper"}))
+      ->capture_default_str();
+  add_integer(command, "--jobs", a->jobs, {1, 1024}, "runs at once; they share the cores")->capture_default_str();
+  add_integer(command, "--seeds", a->seeds, {1, 100}, "runs of each row")->capture_default_str();
+  command.add_flag("--resume", a->resume, "continue runs that were interrupted");
+  command.add_option("--out", a->out, "folder of runs and results; finished runs in it are used again")
+      ->type_name("DIR")
+      ->capture_default_str();
+  command.add_option("--set", a->set, "an option of the recipe, such as epochs=8; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command.add_option("--recipes", a->recipes, "folder with the recipes and their folder ablations")->type_name("DIR");
+  command.add_flag("--json", a->json, "for machines");
+  command.footer(
+      "Ctrl-C saves what is being trained; --resume goes on from there and repeats nothing that has finished.\n"
+      "Example: fib reproduce --list\n"
+      "Example: fib reproduce table-sequences --scale tiny --jobs 2");
+  command.callback([a, &globals] { run(*a, globals.quiet); });
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/reproduce_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "cli/table.h"
+#include "models/table/cost.h"
+#include "report/bar_plot.h"
+#include "report/line_plot.h"
+
+namespace fib::cli {
+namespace {
+
+using ablations::Ablation;
+using ablations::Row;
+using ablations::Run;
+using ablations::Scale;
+using nlohmann::ordered_json;
+
+const std::map<std::string, std::string>& data_words() {
+  static const std::map<std::string, std::string> words = {
+      {"fashion", "Fashion-MNIST"}, {"c10", "CIFAR-10"}, {"c100", "CIFAR-100"}};
+  return words;
+}
+
+/// In the order of the plan.
+std::vector<std::string> data_of(const std::vector<Run>& runs) {
+  std::vector<std::string> list;
+  for (const Run& run : runs)
+    if (std::find(list.begin(), list.end(), run.data) == list.end()) list.push_back(run.data);
+  return list;
+}
+
+double pruning_ratio(const training::Recipe& recipe) {
+  models::Options options;
+  options.attention = AttentionSpec::parse(recipe.attention);
+  return models::cost(models::dimensions(recipe.model, options)).pruning_ratio;
+}
+
+const Run& first_run(const std::vector<Run>& runs, size_t row) {
+  return *std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.row == row; });
+}
+
+std::string measured_text(const Measured& m) {
+  if (m.count == 0) return "–";
+  if (m.count == 1) return fmt::format("{:.2f}", m.mean);
+  return fmt::format("{:.2f} ({:.2f} to {:.2f})", m.mean, m.low, m.high);
+}
+
+std::string paper_text(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "–"; }
+
+bool has_paper(const Ablation& a, const std::optional<double> Row::*column) {
+  return std::any_of(a.rows.begin(), a.rows.end(), [&](const Row& row) { return (row.*column).has_value(); });
+}
+
+double or_nan(const std::optional<double>& value) { return value.value_or(std::nan("")); }
+
+bool has_axis(const Ablation& a) {
+  return std::all_of(a.rows.begin(), a.rows.end(), [](const Row& row) { return row.x.has_value(); });
+}
+
+/// `value` of each row as curves, one per series of the file.
+template <class Value>
+report::Panel panel(const Ablation& a, const std::string& title, const Value& value) {
+  report::Panel result{title, "top-1, percent", {}};
+  std::map<std::string, size_t> place;
+  for (size_t r = 0; r < a.rows.size(); ++r) {
+    const auto [found, added] = place.try_emplace(a.rows[r].series, result.series.size());
+    if (added) result.series.push_back({a.rows[r].series, {}});
+    if (const double y = value(r); !std::isnan(y)) result.series[found->second].points.push_back({*a.rows[r].x, y, ""});
+  }
+  return result;
+}
+
+void draw_curves(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
+  report::LinePlot plot{a.title, a.x_label, {}, false};
+  for (const std::string& data : data_of(runs))
+    plot.panels.push_back(panel(a, "here, " + data_words().at(data), [&](size_t r) {
+      const Measured m = measured(runs, r, data);
+      return m.count > 0 ? m.mean : std::nan("");
+    }));
+  if (has_paper(a, &Row::c10))
+    plot.panels.push_back(panel(a, "the paper, CIFAR-10", [&](size_t r) { return or_nan(a.rows[r].c10); }));
+  write_plot(plot, path);
+}
+
+void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
+  report::BarPlot plot{a.title, "top-1, percent", {}, {}, true};
+  for (const Row& row : a.rows) plot.categories.push_back(row.label);
+  for (const std::string& data : data_of(runs)) {
+    report::BarSeries series{"here, " + data_words().at(data), {}};
+    for (size_t r = 0; r < a.rows.size(); ++r) {
+      const Measured m = measured(runs, r, data);
+      series.values.push_back(m.count > 0 ? m.mean : std::nan(""));
+    }
+    plot.series.push_back(std::move(series));
+  }
+  for (const auto& [name, column] :
+       {std::pair{"the paper, CIFAR-10", &Row::c10}, {"the paper, CIFAR-100", &Row::c100}}) {
+    if (!has_paper(a, column)) continue;
+    report::BarSeries series{name, {}};
+    for (const Row& row : a.rows) series.values.push_back(or_nan(row.*column));
+    plot.series.push_back(std::move(series));
+  }
+  write_plot(plot, path);
+}
+
+}  // namespace
+
+Measured measured(const std::vector<Run>& runs, size_t row, const std::string& data) {
+  Measured m;
+  for (const Run& run : runs) {
+    if (run.row != row || run.data != data || !run.top1) continue;
+    m.low = m.count == 0 ? *run.top1 : std::min(m.low, *run.top1);
+    m.high = m.count == 0 ? *run.top1 : std::max(m.high, *run.top1);
+    m.mean += (*run.top1 - m.mean) / static_cast<double>(++m.count);
+  }
+  return m;
+}
+
+std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
+  for (const std::string& data : data_of(runs)) columns.push_back({"here, " + data_words().at(data), right});
+  columns.insert(columns.end(), {{"paper, CIFAR-10", right}, {"CIFAR-100", right}});
+  Table table(std::move(columns));
+  for (size_t r = 0; r < a.rows.size(); ++r) {
+    const Row& row = a.rows[r];
+    std::vector<std::string> cells = {row.label, row.attention,
+                                      fmt::format("{:.2f} %", 100 * pruning_ratio(first_run(runs, r).recipe))};
+    for (const std::string& data : data_of(runs)) cells.push_back(measured_text(measured(runs, r, data)));
+    cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
+    table.add_row(std::move(cells));
+  }
+  const training::Recipe& recipe = runs.front().recipe;
+  return fmt::format(
+      "{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: ViT-B, 100 epochs.\n", a.title,
+      a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale));
+}
+
+ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
+  const auto or_null = [](const std::optional<double>& v) { return v ? ordered_json(*v) : ordered_json(); };
+  ordered_json rows = ordered_json::array();
+  for (size_t r = 0; r < a.rows.size(); ++r) {
+    ordered_json list = ordered_json::array();
+    for (const Run& run : runs) {
+      if (run.row != r) continue;
+      list.push_back({{"data", run.data},
+                      {"seed", run.recipe.seed},
+                      {"directory", run.directory.string()},
+                      {"top1", or_null(run.top1)},
+                      {"seconds", or_null(run.seconds)}});
+    }
+    rows.push_back({{"label", a.rows[r].label},
+                    {"attention", a.rows[r].attention},
+                    {"pruning_ratio", pruning_ratio(first_run(runs, r).recipe)},
+                    {"runs", list},
+                    {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
+  }
+  return {{"name", a.name}, {"title", a.title}, {"scale", word_of(scale)}, {"unit", "percent"}, {"rows", rows}};
+}
+
+void draw_reproduced(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
+  if (has_axis(a))
+    draw_curves(a, runs, path);
+  else
+    draw_dots(a, runs, path);
+}
+
+}  // namespace fib::cli

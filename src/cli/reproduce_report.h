@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `fib reproduce` shows: its results beside the paper's, and the list of all tables and figures.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/ablations/plan.h"
+
+namespace fib::cli {
+
+/// Mean and spread of a row's runs on one dataset; count 0 where none has finished.
+struct Measured {
+  int64_t count = 0;
+  double mean = 0, low = 0, high = 0;  ///< top-1 in percent
+};
+Measured measured(const std::vector<ablations::Run>& runs, size_t row, const std::string& data);
+
+std::string reproduced_text(const ablations::Ablation& ablation, const std::vector<ablations::Run>& runs,
+                            ablations::Scale scale);
+nlohmann::ordered_json reproduced_json(const ablations::Ablation& ablation, const std::vector<ablations::Run>& runs,
+                                       ablations::Scale scale);
+/// Curves where the rows have a place on an axis, dots otherwise. `path` ends in .svg or .png.
+void draw_reproduced(const ablations::Ablation& ablation, const std::vector<ablations::Run>& runs,
+                     const std::string& path);
+
+std::string list_text(const std::vector<ablations::Ablation>& all, const ablations::Request& request);
+nlohmann::ordered_json list_json(const std::vector<ablations::Ablation>& all, const ablations::Request& request);
+
+}  // namespace fib::cli

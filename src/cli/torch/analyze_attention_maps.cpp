@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/atomic_file.h"
+#include "cli/torch/attention_sheet.h"
+#include "cli/torch/commands.h"
+#include "cli/torch/subject_options.h"
+#include "report/gnuplot.h"
+
+namespace fib::cli {
+namespace {
+
+using nlohmann::ordered_json;
+using training::TrainedModel;
+
+struct MapsArguments {
+  SubjectArguments subjects;
+  std::vector<int64_t> indices;
+  std::vector<std::string> files;
+  std::vector<int64_t> patch;  ///< row and column from 1; empty: the middle
+  std::string out;
+  bool json = false;
+};
+
+std::optional<int64_t> chosen_patch(const MapsArguments& a, const models::Model& model) {
+  if (a.patch.empty()) return std::nullopt;
+  const attention::Grid grid = model.dimensions().grid();
+  if (a.patch.size() != 2 || a.patch[0] > grid.height || a.patch[1] > grid.width)
+    throw std::invalid_argument(fmt::format("--patch {}: accepted is ROW,COLUMN up to {},{}", fmt::join(a.patch, ","),
+                                            grid.height, grid.width));
+  return (a.patch[0] - 1) * grid.width + a.patch[1] - 1;
+}
+
+LookedAt from_dataset(const TrainedModel& subject, int64_t index, std::optional<int64_t> patch) {
+  const auto i = static_cast<size_t>(index);
+  if (i >= subject.dataset->size())
+    throw std::invalid_argument(
+        fmt::format("--index {}: {} has images 0 to {}", index, subject.data, subject.dataset->size() - 1));
+  LookedAt looked = look_at(subject, subject.dataset->image(i), patch);
+  looked.name = fmt::format("image {}", index);
+  looked.label = subject.dataset->label(i);
+  return looked;
+}
+
+std::vector<LookedAt> look_at_all(const MapsArguments& a, const TrainedModel& subject) {
+  const auto patch = chosen_patch(a, *subject.module);
+  std::vector<LookedAt> list;
+  for (int64_t index : a.indices) list.push_back(from_dataset(subject, index, patch));
+  for (const std::string& file : a.files) {
+    list.push_back(look_at(subject, read_image(file), patch));
+    list.back().name = file;
+  }
+  return list;
+}
+
+ordered_json looked_json(const TrainedModel& subject, const LookedAt& looked) {
+  ordered_json layers = ordered_json::array();
+  for (int64_t l = 0; l < looked.maps.from_cls.size(0); ++l)
+    layers.push_back({{"layer", l + 1},
+                      {"from_cls", number_rows(looked.maps.from_cls[l])},
+                      {"from_patch", number_rows(looked.maps.from_patch[l])}});
+  const attention::Grid grid = subject.module->dimensions().grid();
+  return {{"name", subject.name},
+          {"attention", subject.attention},
+          {"image", looked.name},
+          {"label", looked.label ? ordered_json(*looked.label) : ordered_json()},
+          {"predicted", looked.predicted},
+          {"probability", looked.probability},
+          {"grid", {grid.height, grid.width}},
+          {"patch", looked.patch},
+          {"rollout", numbers(looked.maps.rollout)},
+          {"layers", layers}};
+}
+
+void run(const MapsArguments& given, bool quiet) {
+  MapsArguments a = given;
+  if (!a.out.empty()) report::check_plot_name(a.out);
+  if (a.out.empty() && !a.json) throw std::invalid_argument("nothing to do: give --out FILE, --json or both");
+  if (a.indices.empty() && a.files.empty()) a.indices = {0};
+  ordered_json list = ordered_json::array();
+  std::vector<report::AttentionSheet> sheets;
+  for (const TrainedModel& subject : open_subjects(a.subjects)) {
+    for (const LookedAt& looked : look_at_all(a, subject)) {
+      sheets.push_back(attention_sheet(subject, looked));
+      if (a.json) list.push_back(looked_json(subject, looked));
+    }
+  }
+  const report::Drawing drawing = report::draw_attention(sheets);
+  if (!a.out.empty()) write_file_atomically(a.out, a.out.ends_with(".svg") ? to_svg(drawing) : to_png(drawing));
+  if (a.json)
+    fmt::print("{}\n", ordered_json{{"rows", list}}.dump());
+  else if (!quiet)
+    fmt::print("{}: {} pictures\n", a.out, sheets.size());
+}
+
+}  // namespace
+
+void add_analyze_attention_maps(CLI::App& command, const Globals& globals) {
+  const auto a = std::make_shared<MapsArguments>();
+  add_subject_options(command, a->subjects, Subjects::many);
+  command.add_option("IMAGE", a->files, "pictures to look at");
+  add_integers(command, "--index", a->indices, {0, INT64_MAX}, "images of the test set, from 0; the first by default");
+  add_integers(command, "--patch", a->patch, {1, 16384}, "row and column from 1 of the patch that looks; the middle");
+  command.add_option("-o,--out", a->out, "the drawing, .svg or .png")->type_name("FILE");
+  command.add_flag("--json", a->json, "the weights themselves");
+  command.footer(
+      "Example: fib analyze attention-maps --run runs/full --run runs/fibottention --index 3 --out maps.png\n"
+      "Example: fib analyze attention-maps --model vit_tiny_patch16_224 --weights W.safetensors --data folder:IMAGES "
+      "--patch 7,7 -o maps.svg cat.jpg");
+  command.callback([a, &globals] { run(*a, globals.quiet); });
+}
+
+}  // namespace fib::cli

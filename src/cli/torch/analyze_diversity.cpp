@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "analysis/paper_diversity.h"
+#include "analysis/statistics.h"
+#include "cli/table.h"
+#include "cli/torch/analyze_options.h"
+#include "cli/torch/commands.h"
+#include "report/box_plot.h"
+#include "report/words.h"
+
+namespace fib::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct DiversityRow {
+  std::string name, attention, data;
+  int64_t layer;
+  analysis::FiveNumbers numbers;
+  std::optional<analysis::PaperDiversity> paper;
+};
+
+DiversityRow measure_diversity(const AnalyzeArguments& a, const training::TrainedModel& subject, bool quiet) {
+  const int64_t layer = chosen_layer(a, *subject.module);
+  const DatasetPtr images = chosen_images(a, subject);
+  std::vector<double> values;
+  with_progress(subject, images, quiet, [&](const analysis::ImagesDone& done) {
+    values = analysis::diversity_over(subject, images, layer, done);
+  });
+  return {subject.name,
+          subject.attention,
+          subject.data,
+          layer + 1,
+          analysis::five_numbers(std::move(values)),
+          analysis::paper_diversity(AttentionSpec::parse(subject.attention).name)};
+}
+
+template <class Numbers>
+ordered_json five_json(const Numbers& n) {
+  return {{"min", n.min}, {"q1", n.q1}, {"median", n.median}, {"q3", n.q3}, {"max", n.max}};
+}
+
+ordered_json diversity_json(const std::vector<DiversityRow>& rows) {
+  ordered_json list = ordered_json::array();
+  for (const DiversityRow& row : rows) {
+    ordered_json entry = {{"name", row.name},
+                          {"attention", row.attention},
+                          {"data", row.data},
+                          {"layer", row.layer},
+                          {"images", row.numbers.count}};
+    entry.update(five_json(row.numbers));
+    entry["mean"] = row.numbers.mean;
+    entry["paper"] = row.paper ? five_json(*row.paper) : ordered_json();
+    list.push_back(std::move(entry));
+  }
+  return {{"measure", "head diversity"}, {"unit", "percent"}, {"rows", list}};
+}
+
+template <class Numbers>
+std::vector<std::string> five_cells(std::string name, const std::string& what, const Numbers& n) {
+  std::vector<std::string> row = {std::move(name), what};
+  for (double v : {n.min, n.q1, n.median, n.q3, n.max}) row.push_back(fmt::format("{:.2f}", v));
+  return row;
+}
+
+std::string diversity_text(const std::vector<DiversityRow>& rows) {
+  using enum Table::Align;
+  Table table(
+      {{"run"}, {"attention"}, {"min", right}, {"Q1", right}, {"median", right}, {"Q3", right}, {"max", right}});
+  for (const DiversityRow& row : rows) {
+    table.add_row(five_cells(row.name, row.attention, row.numbers));
+    if (row.paper) table.add_row(five_cells("", "the paper's " + std::string(row.paper->attention), *row.paper));
+  }
+  return table.to_string() +
+         fmt::format("\nHead diversity in percent, layer {}, {} images of {}. The paper's: ViT-B on CIFAR-10.\n",
+                     rows.front().layer, report::grouped(rows.front().numbers.count), rows.front().data);
+}
+
+report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
+  report::BoxPlot plot{"head diversity over images", "percent", {}};
+  for (const DiversityRow& row : rows) {
+    const auto& n = row.numbers;
+    plot.boxes.push_back({row.name, n.min, n.q1, n.median, n.q3, n.max});
+    if (const auto& p = row.paper)
+      plot.boxes.push_back({"paper: " + std::string(p->attention), p->min, p->q1, p->median, p->q3, p->max, true});
+  }
+  return plot;
+}
+
+void run_diversity(const AnalyzeArguments& a, const Globals& globals) {
+  for (const std::string& plot : a.plots) report::check_plot_name(plot);
+  std::vector<DiversityRow> rows;
+  for (const auto& subject : open_subjects(a.subjects))
+    rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
+  for (const std::string& plot : a.plots) report::write_plot(box_plot(rows), plot);
+  if (a.json) {
+    fmt::print("{}\n", diversity_json(rows).dump());
+  } else if (!globals.quiet) {
+    fmt::print("{}", diversity_text(rows));
+  }
+}
+
+}  // namespace
+
+void add_analyze_diversity(CLI::App& command, const Globals& globals) {
+  const auto a = std::make_shared<AnalyzeArguments>();
+  add_analyze_options(command, *a, 10'000);
+  add_layer_option(command, *a);
+  add_plot_option(command, *a, "a box plot");
+  command.footer(
+      "The mean over pairs of heads of |Yi - Yj| / (|Yi| + |Yj|), Yi what head i gives for an image; in percent.\n"
+      "Example: fib analyze diversity --run runs/full --run runs/fibottention --plot diversity.svg");
+  command.callback([a, &globals] { run_diversity(*a, globals); });
+}
+
+}  // namespace fib::cli

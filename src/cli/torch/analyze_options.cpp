@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/torch/analyze_options.h"
+
+#include <fmt/format.h>
+
+#include "cli/progress.h"
+
+namespace fib::cli {
+
+void add_analyze_options(CLI::App& app, AnalyzeArguments& a, int64_t images) {
+  a.images = images;
+  add_subject_options(app, a.subjects, Subjects::many);
+  add_integer(app, "--images", a.images, {1, 10'000'000}, "of the test set, evenly chosen")->capture_default_str();
+  app.add_flag("--json", a.json, "for machines");
+}
+
+void add_layer_option(CLI::App& app, AnalyzeArguments& a) {
+  add_integer(app, "--layer", a.layer, {1, 1000}, "counted from 1; the last by default");
+}
+
+void add_plot_option(CLI::App& app, AnalyzeArguments& a, const std::string& help) {
+  app.add_option("--plot", a.plots, help + " as .svg or .png; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+}
+
+int64_t chosen_layer(const AnalyzeArguments& a, const models::Model& model) {
+  const auto depth = static_cast<int64_t>(model.attentions().size());
+  if (a.layer > depth)
+    throw std::invalid_argument(
+        fmt::format("--layer {}: {} has layers 1 to {}", a.layer, model.dimensions().row.name, depth));
+  return (a.layer == 0 ? depth : a.layer) - 1;
+}
+
+DatasetPtr chosen_images(const AnalyzeArguments& a, const training::TrainedModel& subject) {
+  return training::evenly_chosen(subject.dataset, static_cast<size_t>(a.images));
+}
+
+void with_progress(const training::TrainedModel& subject, const DatasetPtr& images, bool quiet,
+                   const std::function<void(const analysis::ImagesDone&)>& work) {
+  Progress progress("images", static_cast<int64_t>(images->size()), quiet);
+  work([&](int64_t done) { progress.show(done, subject.name); });
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/torch/report_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "analysis/paper_diversity.h"
+#include "analysis/predictions.h"
+#include "analysis/statistics.h"
+#include "attention/catalogue/catalogue.h"
+#include "cli/torch/attention_sheet.h"
+#include "report/attention_picture.h"
+#include "training/run/directory.h"
+
+namespace fib::cli {
+namespace {
+
+using report::PageRun;
+using training::TrainedModel;
+
+std::string text_of_file(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void add_summary(PageRun& run, const TrainedModel& subject) {
+  const training::RunFiles files{run.directory};
+  const auto summary = nlohmann::json::parse(text_of_file(files.summary()));
+  run.top5 = summary.at("test").at("top5");
+  run.test_images = summary.at("test").at("images");
+  run.parameters = summary.at("parameters");
+  run.gmacs = subject.module->cost().total() / 1e9;
+  run.config = text_of_file(files.config());
+}
+
+void add_support(PageRun& run, const TrainedModel& subject) {
+  const auto mechanism = subject.module->attentions().front();
+  if (attention::find_entry(mechanism->spec().name).family != attention::Family::support) return;
+  run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
+}
+
+void add_diversity(PageRun& run, const TrainedModel& subject, int64_t images) {
+  const auto mechanisms = subject.module->attentions();
+  const attention::Geometry& last = mechanisms.back()->geometry();
+  if (last.heads < 2 || !(last.query_grid == subject.module->dimensions().grid())) return;
+  const DatasetPtr chosen = training::evenly_chosen(subject.dataset, static_cast<size_t>(images));
+  const auto n = analysis::five_numbers(
+      analysis::diversity_over(subject, chosen, static_cast<int64_t>(mechanisms.size()) - 1, {}));
+  run.diversity = report::Box{subject.name, n.min, n.q1, n.median, n.q3, n.max};
+}
+
+void add_predictions(PageRun& run, const TrainedModel& subject, const ReportEffort& effort) {
+  const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.images));
+  const auto predictions = analysis::predict_over(subject, images, {});
+  run.confusion = analysis::confusion(predictions, subject.module->dimensions().row.classes);
+  for (const auto& p : analysis::worst_mistakes(predictions, static_cast<size_t>(effort.mistakes)))
+    run.mistakes.push_back(
+        {images->item_name(p.index), small_view(subject, images->image(p.index)), p.truth, p.predicted, p.probability});
+}
+
+bool has_maps(const TrainedModel& subject) {
+  try {
+    analysis::require_attention_maps(*subject.module);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+void add_maps(PageRun& run, const TrainedModel& subject, const ReportEffort& effort) {
+  if (!has_maps(subject)) return;
+  const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.samples));
+  for (size_t i = 0; i < images->size(); ++i) {
+    const LookedAt looked = look_at(subject, images->image(i), std::nullopt);
+    const at::Tensor last = looked.maps.from_cls[looked.maps.from_cls.size(0) - 1];
+    run.maps.push_back(
+        {numbers(looked.maps.rollout), report::mean_of_heads(number_rows(last)), looked.predicted, looked.probability});
+  }
+}
+
+}  // namespace
+
+std::vector<report::Sample> report_samples(const TrainedModel& subject, const ReportEffort& effort) {
+  const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.samples));
+  std::vector<report::Sample> samples;
+  for (size_t i = 0; i < images->size(); ++i)
+    samples.push_back({images->item_name(i), small_view(subject, images->image(i)), images->label(i)});
+  return samples;
+}
+
+PageRun report_run(const std::string& directory, const TrainedModel& subject, const ReportEffort& effort,
+                   const std::function<void(const std::string&)>& say) {
+  PageRun run;
+  run.directory = directory;
+  run.record = report::read_run(directory);
+  run.record.name = subject.name;
+  add_summary(run, subject);
+  add_support(run, subject);
+  say("predictions of " + subject.name);
+  add_predictions(run, subject, effort);
+  say("head diversity of " + subject.name);
+  add_diversity(run, subject, effort.diversity_images);
+  say("attention maps of " + subject.name);
+  add_maps(run, subject, effort);
+  return run;
+}
+
+std::vector<report::Box> paper_boxes(const std::vector<PageRun>& runs) {
+  std::vector<report::Box> boxes;
+  for (const PageRun& run : runs) {
+    const auto p = analysis::paper_diversity(AttentionSpec::parse(run.record.attention).name);
+    const auto same = [&](const report::Box& box) { return box.name == p->attention; };
+    if (p && std::none_of(boxes.begin(), boxes.end(), same))
+      boxes.push_back({std::string(p->attention), p->min, p->q1, p->median, p->q3, p->max, true});
+  }
+  return boxes;
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/heat.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace fib::report {
+namespace {
+
+uint8_t blend(double a, double b, double share) { return static_cast<uint8_t>(std::lround(std::lerp(a, b, share))); }
+
+Color mixed(Color a, Color b, double share) {
+  return {blend(a.red, b.red, share), blend(a.green, b.green, share), blend(a.blue, b.blue, share)};
+}
+
+/// The picture in grey and at half its brightness, so that light on it is seen.
+Color dimmed(const uint8_t* rgb) {
+  const double grey = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+  const auto level = static_cast<uint8_t>(std::lround(16 + 0.5 * grey));
+  return {level, level, level};
+}
+
+bool on_frame(uint32_t x, uint32_t y, uint32_t cell, uint32_t row, uint32_t column) {
+  const uint32_t left = column * cell, top = row * cell;
+  if (x < left || y < top || x >= left + cell || y >= top + cell) return false;
+  return cell < 4 || x == left || y == top || x == left + cell - 1 || y == top + cell - 1;
+}
+
+}  // namespace
+
+Color heat_color(double share) {
+  constexpr std::array<Color, 5> kStops = {{{0, 0, 4}, {87, 16, 110}, {188, 55, 84}, {249, 142, 9}, {252, 255, 164}}};
+  const double place = std::clamp(share, 0.0, 1.0) * (kStops.size() - 1);
+  const auto below = std::min(static_cast<size_t>(place), kStops.size() - 2);
+  return mixed(kStops[below], kStops[below + 1], place - static_cast<double>(below));
+}
+
+Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weights, std::optional<size_t> marked,
+                 const Rect& at) {
+  constexpr Color kMark{86, 180, 233};
+  const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(weights.size()))));
+  const uint32_t cell = std::max(1U, picture.side / grid);
+  const double most = std::max(*std::max_element(weights.begin(), weights.end()), 1e-30);
+  Pixels pixels{at, picture.side, picture.side, {}};
+  pixels.rgb.reserve(picture.rgb.size());
+  for (uint32_t y = 0; y < picture.side; ++y) {
+    for (uint32_t x = 0; x < picture.side; ++x) {
+      const uint32_t row = std::min(y * grid / picture.side, grid - 1),
+                     column = std::min(x * grid / picture.side, grid - 1);
+      const double share = std::max(0.0, weights[row * grid + column] / most);
+      Color c = mixed(dimmed(&picture.rgb[3 * (y * picture.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
+      if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
+        c = kMark;
+      pixels.rgb.insert(pixels.rgb.end(), {c.red, c.green, c.blue});
+    }
+  }
+  return pixels;
+}
+
+}  // namespace fib::report

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights of patches as light over a darkened picture.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "report/drawing.h"
+
+namespace fib::report {
+
+/// A square picture of red, green and blue bytes.
+struct SquarePicture {
+  uint32_t side = 0;
+  std::vector<uint8_t> rgb;
+};
+
+/// From black over violet and orange to pale yellow, for 0 to 1: it grows brighter throughout, for any eye.
+Color heat_color(double share);
+
+/// `weights` are those of a square grid of patches; the largest is brightest. `marked` is framed: the patch that
+/// looks.
+Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weights, std::optional<size_t> marked,
+                 const Rect& at);
+
+}  // namespace fib::report

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text and pictures inside of HTML and SVG.
+#pragma once
+
+#include <string>
+
+namespace fib::report {
+
+/// For element content and for attributes in double quotes.
+std::string escaped_markup(const std::string& text);
+
+/// A PNG file's bytes as the address of a picture: data:image/png;base64,…
+std::string png_uri(const std::string& png);
+
+}  // namespace fib::report

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the page that are tables and plots.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/markup.h"
+#include "report/page/inline_plot.h"
+#include "report/page/sections.h"
+#include "report/run_curves.h"
+#include "report/words.h"
+
+namespace fib::report {
+namespace {
+
+constexpr PlotSize kPlot{.width = 460, .height = 340};
+
+std::vector<RunRecord> records(const Page& page) {
+  std::vector<RunRecord> list;
+  for (const PageRun& run : page.runs) list.push_back(run.record);
+  return list;
+}
+
+std::string names(const Page& page) {
+  std::vector<std::string> list;
+  for (const PageRun& run : page.runs) list.push_back(run.record.name);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+std::string summary_row(const PageRun& run, const RunRecord& first, double best) {
+  const RunRecord& r = run.record;
+  const auto speed = [&] {
+    return r.images_per_second > 0 && first.images_per_second > 0
+               ? fmt::format("{:.0f} ({:.1f} ×)", r.images_per_second, r.images_per_second / first.images_per_second)
+               : std::string("–");
+  };
+  return fmt::format(
+      "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td{}>{:.2f} %</td><td>{:.2f} "
+      "%</td><td>{}</td><td>{:.1f} "
+      "%</td><td>{:.3f}</td><td>{:.1f} of {:.1f}</td><td>{:.0f}</td><td>{}</td></tr>\n",
+      escaped_markup(r.name), escaped_markup(r.attention), r.test_top1 == best ? " class=\"best\"" : "",
+      100 * r.test_top1, 100 * run.top5, speed(), 100 * r.pair_share, run.gmacs, r.attention_ms, r.step_ms,
+      r.peak_memory_mb, grouped(run.parameters));
+}
+
+/// "fibottention looks at 3.0 % of the pairs and is 0.4 points better than full."
+std::string verdict(const RunRecord& run, const RunRecord& first) {
+  const double points = 100 * (run.test_top1 - first.test_top1);
+  return fmt::format("{} forms {:.1f} % of the pairs of tokens and is {} {} on the test images.",
+                     escaped_markup(run.name), 100 * run.pair_share,
+                     std::abs(points) < 0.05
+                         ? std::string("as good as")
+                         : fmt::format("{:.1f} points {}", std::abs(points), points > 0 ? "better than" : "worse than"),
+                     escaped_markup(first.name));
+}
+
+std::string cost_script(const Page& page) {
+  std::string blocks, drawn;
+  for (size_t r = 0; r < page.runs.size(); ++r) {
+    const RunRecord& run = page.runs[r].record;
+    blocks += fmt::format("$cost{} << EOD\n{} {}\nEOD\n", r, run.step_ms, 100 * run.test_top1);
+    drawn += fmt::format("{}$cost{} using 1:2 with points pointtype 7 pointsize 1.4 linecolor '{}' title {} noenhanced",
+                         r == 0 ? "" : ", ", r, series_colour(r), quoted(run.name));
+  }
+  return blocks +
+         "set border 3\nset tics nomirror\nset grid linecolor '#bbbbbb' linetype 1\nset xrange [0:*]\n"
+         "set offsets 0, graph 0.15, graph 0.2, graph 0.2\nset xlabel 'milliseconds of a training step'\n"
+         "set ylabel 'test top-1, percent'\nset key outside top horizontal left reverse Left\nplot " +
+         drawn + "\n";
+}
+
+std::string diversity_row(const Box& b) {
+  return fmt::format(
+      "<tr><th scope=\"row\">{}</th><td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td></tr>\n",
+      escaped_markup(b.name), b.min, b.q1, b.median, b.q3, b.max);
+}
+
+}  // namespace
+
+std::string summary_section(const Page& page) {
+  const RunRecord& first = page.runs.front().record;
+  double best = 0;
+  for (const PageRun& run : page.runs) best = std::max(best, run.record.test_top1);
+  std::string rows, sentences;
+  for (const PageRun& run : page.runs) {
+    rows += summary_row(run, first, best);
+    if (&run != &page.runs.front()) sentences += verdict(run.record, first) + " ";
+  }
+  const std::string lead =
+      fmt::format("{} on {}: {} training images, {} test images, {:.0f} epochs. {}", escaped_markup(first.model),
+                  escaped_markup(first.data), grouped(first.train_images), grouped(page.runs.front().test_images),
+                  first.epochs, sentences);
+  return section(
+      "summary", "Summary", lead,
+      "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr><th "
+      "scope=\"col\">run</th><th scope=\"col\">attention</th><th scope=\"col\">test top-1</th><th "
+      "scope=\"col\">top-5</th><th scope=\"col\">training images/s</th><th scope=\"col\">pairs</th><th "
+      "scope=\"col\">GMACs</th><th scope=\"col\">attention, ms of step</th><th scope=\"col\">memory, MB</th>"
+      "<th scope=\"col\">parameters</th></tr></thead>\n<tbody>\n" +
+          rows + "</tbody></table></div>\n");
+}
+
+std::string curves_section(const Page& page) {
+  std::string plots;
+  size_t number = 0;
+  for (const CurvePlot& panel : run_curve_panels(records(page)))
+    plots += inline_plot(panel.script, kPlot,
+                         {fmt::format("curve{}", number++), fmt::format("{} of {}", panel.title, names(page))});
+  if (plots.empty()) return "";
+  return section("curves", "Learning curves",
+                 "What the training set cost and how the held-out images were classified, by epoch and by time.",
+                 "<div class=\"row\">" + plots + "</div>\n");
+}
+
+std::string cost_section(const Page& page) {
+  const auto timed = [](const PageRun& run) { return run.record.step_ms > 0; };
+  if (!std::all_of(page.runs.begin(), page.runs.end(), timed)) return "";
+  return section(
+      "cost", "Cost and accuracy", "Up and to the left is better: more right answers for less time.",
+      inline_plot(cost_script(page), kPlot, {"cost", "test accuracy against the time of a step of " + names(page)}));
+}
+
+std::string diversity_section(const Page& page) {
+  BoxPlot plot{"head diversity over images", "percent", {}};
+  for (const PageRun& run : page.runs)
+    if (run.diversity) plot.boxes.push_back(*run.diversity);
+  if (plot.boxes.empty()) return "";
+  for (Box box : page.paper_diversity) {
+    box.name = "paper: " + box.name;
+    box.reference = true;
+    plot.boxes.push_back(box);
+  }
+  std::string rows;
+  for (const Box& box : plot.boxes) rows += diversity_row(box);
+  return section(
+      "diversity", "Head diversity",
+      fmt::format(
+          "How different the heads of the last layer are, over {} test images: 0 for equal heads, 100 for opposite "
+          "ones. Grey: the paper's ViT-B on CIFAR-10.",
+          grouped(page.diversity_images)),
+      "<div class=\"row\">" +
+          inline_plot(box_plot_script(plot), box_plot_size(plot), {"diversity", "box plot of head diversity"}) +
+          "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Head diversity "
+          "table\"><table><thead><tr><th "
+          "scope=\"col\">percent</th><th scope=\"col\">min</th><th scope=\"col\">Q1</th><th "
+          "scope=\"col\">median</th><th "
+          "scope=\"col\">Q3</th><th scope=\"col\">max</th></tr></thead><tbody>\n" +
+          rows + "</tbody></table></div></div>\n");
+}
+
+std::string commands_section(const Page& page) {
+  std::string body = "<pre>";
+  for (const PageRun& run : page.runs)
+    body += escaped_markup(fmt::format("fib train --recipe {0}/config.toml --out {0}-again\n", run.directory));
+  body += escaped_markup(page.made_by) + "</pre>\n";
+  for (const PageRun& run : page.runs)
+    body += fmt::format("<details><summary>configuration of {}</summary><pre>{}</pre></details>\n",
+                        escaped_markup(run.record.name), escaped_markup(run.config));
+  return section("commands", "Commands and configuration", "What makes the runs and this page again.", body);
+}
+
+}  // namespace fib::report

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page/page.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "report/markup.h"
+#include "report/page/sections.h"
+#include "report/png.h"
+
+namespace fib::report {
+namespace {
+
+struct Part {
+  const char* id;
+  const char* title;
+  std::string (*make)(const Page&);
+};
+
+constexpr std::array<Part, 9> kParts = {{{"summary", "Summary", summary_section},
+                                         {"curves", "Learning curves", curves_section},
+                                         {"cost", "Cost and accuracy", cost_section},
+                                         {"patterns", "Patterns", patterns_section},
+                                         {"diversity", "Head diversity", diversity_section},
+                                         {"maps", "Attention maps", maps_section},
+                                         {"confusion", "Confusion", confusion_section},
+                                         {"mistakes", "Worst mistakes", mistakes_section},
+                                         {"commands", "Commands", commands_section}}};
+
+}  // namespace
+
+std::string section(const std::string& id, const std::string& title, const std::string& lead, const std::string& body) {
+  return fmt::format(
+      "<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n<p class=\"lead\">{2}</p>\n{3}"
+      "</section>\n",
+      id, title, lead, body);
+}
+
+std::string picture_tag(const Pixels& pixels, int shown_side, const std::string& alt) {
+  return fmt::format("<img src=\"{}\" width=\"{}\" height=\"{}\" alt=\"{}\">",
+                     png_uri(encode_png(pixels.rgb, pixels.width, pixels.height)), shown_side, shown_side,
+                     escaped_markup(alt));
+}
+
+std::string class_label(const Page& page, int64_t index) {
+  const auto i = static_cast<size_t>(index);
+  return i < page.class_names.size() ? page.class_names[i] : fmt::format("class {}", index);
+}
+
+std::string page_html(const Page& page) {
+  std::string links, body;
+  for (const Part& part : kParts) {
+    const std::string text = part.make(page);
+    if (text.empty()) continue;
+    links += fmt::format("<a href=\"#{}\">{}</a> ", part.id, part.title);
+    body += text;
+  }
+  const std::string title = escaped_markup(page.title);
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+      "content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<a "
+      "class=\"skip\" href=\"#content\">To the content</a>\n<header><h1>{0}</h1>\n<nav aria-label=\"Parts of the "
+      "page\">{2}</nav></header>\n<main id=\"content\">\n{3}</main>\n<footer>{4}</footer>\n</body>\n</html>\n",
+      title, style_sheet(), links, body, escaped_markup(page.version));
+}
+
+}  // namespace fib::report

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// One self-contained HTML page about training runs: no network, no script. Numbers in, text out; whoever has the
+// models computes the numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fibottention/pattern.h"
+#include "report/box_plot.h"
+#include "report/heat.h"
+#include "report/run_record.h"
+
+namespace fib::report {
+
+/// A picture that was taken for something else, with certainty.
+struct Mistake {
+  std::string item;  ///< which picture
+  SquarePicture picture;
+  int64_t truth = 0, predicted = 0;
+  double probability = 0;  ///< that the model gave to its answer
+};
+
+/// Where a model looks in one of the sample pictures.
+struct SampleMaps {
+  std::vector<double> rollout, last_layer;  ///< over patches; empty where the mechanism has no maps
+  int64_t predicted = 0;
+  double probability = 0;
+};
+
+struct Sample {
+  std::string item;
+  SquarePicture picture;
+  int64_t truth = 0;
+};
+
+struct PageRun {
+  RunRecord record;
+  double top5 = 0, gmacs = 0;
+  int64_t parameters = 0, test_images = 0;
+  std::string config;                           ///< config.toml
+  std::string directory;                        ///< as it was given
+  std::optional<SupportSet> support;            ///< of the first layer, where the mechanism has one
+  std::optional<Box> diversity;                 ///< in percent; none for a single head
+  std::vector<std::vector<int64_t>> confusion;  ///< [truth][predicted]
+  std::vector<Mistake> mistakes;
+  std::vector<SampleMaps> maps;  ///< one per sample
+};
+
+struct Page {
+  std::string title;
+  std::string made_by;  ///< the command that makes it again
+  std::string version;
+  std::vector<std::string> class_names;
+  int64_t diversity_images = 0;
+  std::vector<Box> paper_diversity;
+  std::vector<Sample> samples;
+  std::vector<PageRun> runs;
+};
+
+/// Throws std::runtime_error when gnuplot cannot draw.
+std::string page_html(const Page& page);
+
+}  // namespace fib::report

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the page, from top to bottom; each is empty where there is nothing to show.
+#pragma once
+
+#include "report/page/page.h"
+
+namespace fib::report {
+
+std::string summary_section(const Page& page);
+std::string curves_section(const Page& page);
+std::string cost_section(const Page& page);
+std::string patterns_section(const Page& page);
+std::string diversity_section(const Page& page);
+std::string maps_section(const Page& page);
+std::string confusion_section(const Page& page);
+std::string mistakes_section(const Page& page);
+std::string commands_section(const Page& page);
+
+/// A heading with a sentence, and what belongs to it.
+std::string section(const std::string& id, const std::string& title, const std::string& lead, const std::string& body);
+/// <img> of a small picture, drawn with sharp pixels.
+std::string picture_tag(const Pixels& pixels, int shown_side, const std::string& alt);
+std::string class_label(const Page& page, int64_t index);
+
+/// The rules of appearance: light and dark, phones, paper.
+std::string style_sheet();
+
+}  // namespace fib::report

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "analysis/ablations/ablation.h"
+#include "analysis/ablations/plan.h"
+#include "files.h"
+#include "training/recipe/toml.h"
+
+namespace fib::ablations {
+namespace {
+
+using test::error_of;
+using test::mentions;
+using test::write_file;
+
+const std::filesystem::path kRecipes = FIB_TEST_DATA "/../../recipes";
+
+Request request(const std::filesystem::path& out, Scale scale = Scale::tiny) { return {scale, 1, {}, kRecipes, out}; }
+
+Ablation file_with(const test::TemporaryDirectory& folder, const std::string& text) {
+  write_file(folder / "table.toml", text);
+  return read_ablation(folder / "table.toml");
+}
+
+/// A finished run's files as far as a plan looks at them.
+void pretend_finished(const Run& run) {
+  std::filesystem::create_directories(run.directory);
+  write_file(run.directory / "config.toml", write_toml(run.recipe));
+  write_file(run.directory / "summary.json", R"({"test": {"top1": 0.5}, "train_seconds": 8})");
+}
+
+TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {
+  const test::TemporaryDirectory folder;
+  const auto all = read_ablations(kRecipes / "ablations");
+  EXPECT_GE(all.size(), 15U);
+  size_t trained = 0;
+  for (const Ablation& a : all) {
+    SCOPED_TRACE(a.name);
+    EXPECT_FALSE(a.title.empty());
+    EXPECT_FALSE(a.section.empty());
+    EXPECT_EQ(a.rows.empty(), !(a.command.empty() && a.needs.empty()));
+    trained += a.rows.empty() ? 0 : 1;
+    std::set<std::string> labels;
+    for (const Row& row : a.rows) EXPECT_TRUE(labels.insert(row.label).second) << row.label;
+    for (Scale scale : {Scale::tiny, Scale::small, Scale::paper})
+      EXPECT_EQ(plan(a, request(folder.path(), scale)).size(), a.rows.size() * (scale == Scale::paper ? 2 : 1));
+  }
+  EXPECT_EQ(trained, 9U) << "the paper's ablations and its comparison of mechanisms";
+}
+
+TEST(Ablations, carry_the_papers_numbers) {
+  const Ablation sequences = read_ablation(kRecipes / "ablations/table-sequences.toml");
+  ASSERT_EQ(sequences.rows.size(), 5U);
+  EXPECT_EQ(sequences.rows[4].attention, "fib-1-1");
+  EXPECT_EQ(sequences.rows[4].c10, 87.3);
+  EXPECT_EQ(sequences.rows[4].c100, 63.2);
+}
+
+TEST(Ablations, name_the_line_of_a_mistake) {
+  const test::TemporaryDirectory folder;
+  const auto refusal = [&](const std::string& text) { return error_of([&] { file_with(folder, text); }); };
+  EXPECT_TRUE(mentions(refusal("title = 3\n"), "line 1: title must be text"));
+  EXPECT_TRUE(
+      mentions(refusal("title = \"a\"\nsecton = \"b\"\n"), "line 2: unknown key 'secton', did you mean 'section'?"));
+  EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\n"), "needs a label and an attention"));
+  EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\nattention = \"ful\"\n"), "'ful'"));
+  EXPECT_TRUE(mentions(refusal("[[rows]\n"), "line 1"));
+  EXPECT_TRUE(mentions(error_of([&] { read_ablation(folder / "none.toml"); }), "none.toml"));
+  EXPECT_TRUE(mentions(error_of([] { find_ablation({{.name = "table-a"}}, "table-b"); }), "table-a"));
+}
+
+TEST(Plan, reuses_finished_runs_and_refuses_those_with_other_options) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder,
+                               "[[rows]]\nlabel = \"a\"\nattention = \"fib-wmin:wmin=5,wmax=N/3\"\n"
+                               "[[rows]]\nlabel = \"b\"\nattention = \"full\"\n");
+  std::vector<Run> runs = plan(a, request(folder.path()));
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].directory.filename(), "fib-wmin_wmin=5_wmax=N-3.fashion.0");
+  EXPECT_EQ(runs[0].state, State::missing);
+  pretend_finished(runs[0]);
+  runs = plan(a, request(folder.path()));
+  EXPECT_EQ(runs[0].state, State::finished);
+  EXPECT_EQ(runs[0].top1, 50.0);
+  EXPECT_EQ(runs[1].state, State::missing);
+  Request other = request(folder.path());
+  other.overrides = {{"epochs", "9"}};
+  EXPECT_TRUE(mentions(error_of([&] { plan(a, other); }), "other values of: epochs"));
+  other.overrides = {{"epoch", "9"}};
+  EXPECT_TRUE(mentions(error_of([&] { plan(a, other); }), "epochs"));
+}
+
+TEST(Plan, estimates_time_from_finished_runs_where_there_are_some) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder,
+                               "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n"
+                               "[[rows]]\nlabel = \"b\"\nattention = \"local\"\n");
+  std::vector<Run> runs = plan(a, request(folder.path()));
+  const double guess = estimated_seconds(runs[1], runs, 10);
+  EXPECT_GT(guess, 0);
+  EXPECT_NEAR(estimated_seconds(runs[1], runs, 20), guess / 2, 1e-9);
+  pretend_finished(runs[0]);
+  runs = plan(a, request(folder.path()));
+  const double measured = estimated_seconds(runs[1], runs, 10);
+  EXPECT_GT(measured, 4);
+  EXPECT_LT(measured, 8) << "the sparse one costs less than the dense one's eight seconds";
+}
+
+TEST(Plan, has_a_run_for_every_seed) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder, "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n");
+  Request three = request(folder.path());
+  three.seeds = 3;
+  const std::vector<Run> runs = plan(a, three);
+  ASSERT_EQ(runs.size(), 3U);
+  EXPECT_EQ(runs[2].recipe.seed, 2);
+  EXPECT_NE(runs[1].directory, runs[2].directory);
+}
+
+}  // namespace
+}  // namespace fib::ablations

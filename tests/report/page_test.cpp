@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's parts, asserted on its text; gnuplot draws its plots.
+#include "report/page/page.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "files.h"
+#include "report/attention_picture.h"
+#include "report/markup.h"
+#include "report/page/inline_plot.h"
+
+namespace fib::report {
+namespace {
+
+using test::mentions;
+
+SquarePicture picture(uint8_t level) { return {4, std::vector<uint8_t>(48, level)}; }
+
+PageRun run_named(const std::string& name, const std::string& attention) {
+  PageRun run;
+  run.record = {.name = name, .model = "vit_nano", .attention = attention, .data = "fashion-mnist"};
+  run.record.train_images = 800;
+  run.record.epochs = 2;
+  run.record.test_top1 = 0.75;
+  run.record.images_per_second = 100;
+  run.record.step_ms = 20;
+  run.record.attention_ms = 4;
+  run.record.train_loss = {{1, 2.0}, {2, 1.5}};
+  run.record.validation = {{1, 0.5}, {2, 0.7}};
+  run.top5 = 0.99;
+  run.directory = "runs/" + name;
+  run.config = "[model]\nattention = \"" + attention + "\"\n";
+  run.diversity = Box{name, 30, 40, 45, 50, 60};
+  run.confusion = {{8, 2}, {1, 9}};
+  run.mistakes = {{"image 3", picture(90), 0, 1, 0.97}};
+  run.maps = {{{0.1, 0.2, 0.3, 0.4}, {0.4, 0.3, 0.2, 0.1}, 1, 0.6}};
+  return run;
+}
+
+Page small_page() {
+  Page page;
+  page.title = "Two <runs> & more";
+  page.made_by = "fib report runs/full runs/fib -o report.html";
+  page.version = "fib 0";
+  page.class_names = {"boot", "coat"};
+  page.diversity_images = 100;
+  page.paper_diversity = {{"full", 27, 37, 43, 48, 61, true}};
+  page.samples = {{"image 0", picture(50), 0}};
+  page.runs = {run_named("full", "full"), run_named("fib", "fibottention")};
+  page.runs[1].support = make_support(AttentionSpec::parse("fibottention"), {.patches = 16, .heads = 2});
+  return page;
+}
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+TEST(Page, has_all_its_parts) {
+  const std::string html = page_html(small_page());
+  for (const char* id :
+       {"summary", "curves", "cost", "patterns", "diversity", "maps", "confusion", "mistakes", "commands"}) {
+    EXPECT_TRUE(mentions(html, std::string("<section id=\"") + id + "\"")) << id;
+    EXPECT_TRUE(mentions(html, std::string("<a href=\"#") + id + "\"")) << id;
+  }
+  EXPECT_EQ(count(html, "<figure class=\"plot\""), 5U) << "three curves, cost, diversity";
+  EXPECT_TRUE(mentions(html, "paper: full"));
+  EXPECT_TRUE(mentions(html, "fib train --recipe runs/full/config.toml"));
+  EXPECT_TRUE(mentions(html, "attention = &quot;fibottention&quot;"));
+}
+
+TEST(Page, needs_nothing_from_elsewhere) {
+  const std::string html = page_html(small_page());
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("<link"), std::string::npos);
+  for (const char* attribute : {"src=\"", "href=\""}) {
+    for (size_t at = html.find(attribute); at != std::string::npos; at = html.find(attribute, at + 1)) {
+      const std::string target = html.substr(at + std::string(attribute).size(), 5);
+      EXPECT_TRUE(target.starts_with("#") || target == "data:") << target;
+    }
+  }
+  EXPECT_LT(html.size(), 3U << 20);
+}
+
+TEST(Page, tells_what_pictures_show) {
+  const std::string html = page_html(small_page());
+  for (size_t at = html.find("<img"); at != std::string::npos; at = html.find("<img", at + 1))
+    EXPECT_TRUE(mentions(html.substr(at, html.find('>', at) - at), "alt=\"")) << at;
+  EXPECT_EQ(count(html, "<svg viewBox"), count(html, "aria-label=\"") - count(html, "<nav aria-label") -
+                                             count(html, "role=\"region\"") - count(html, "class=\"paper\""));
+  EXPECT_TRUE(mentions(html, "<html lang=\"en\">"));
+  EXPECT_TRUE(mentions(html, "name=\"viewport\""));
+  EXPECT_TRUE(mentions(html, "prefers-color-scheme: dark"));
+  EXPECT_TRUE(mentions(html, "@media print"));
+}
+
+TEST(Page, gives_every_element_a_name_of_its_own) {
+  const std::string html = page_html(small_page());
+  std::set<std::string> names;
+  for (const char* quote : {"\"", "'"}) {
+    const std::string attribute = std::string(" id=") + quote;
+    for (size_t at = html.find(attribute); at != std::string::npos; at = html.find(attribute, at + 1)) {
+      const size_t begin = at + attribute.size();
+      EXPECT_TRUE(names.insert(html.substr(begin, html.find(quote, begin) - begin)).second) << html.substr(begin, 30);
+    }
+  }
+  EXPECT_GT(names.size(), 20U);
+}
+
+TEST(Page, escapes_what_people_name) {
+  const std::string html = page_html(small_page());
+  EXPECT_TRUE(mentions(html, "Two &lt;runs&gt; &amp; more"));
+  EXPECT_EQ(html.find("<runs>"), std::string::npos);
+}
+
+TEST(Page, leaves_out_what_a_run_does_not_have) {
+  Page page = small_page();
+  for (PageRun& run : page.runs) {
+    run.maps.clear();
+    run.diversity.reset();
+    run.mistakes.clear();
+    run.support.reset();
+    run.record.validation.clear();
+  }
+  const std::string html = page_html(page);
+  for (const char* id : {"maps", "diversity", "mistakes", "patterns"})
+    EXPECT_EQ(html.find(std::string("id=\"") + id + "\""), std::string::npos) << id;
+  EXPECT_EQ(count(html, "<figure class=\"plot\""), 2U) << "loss and cost";
+}
+
+TEST(Page, lists_the_largest_confusions_of_many_classes) {
+  Page page = small_page();
+  for (PageRun& run : page.runs) {
+    run.confusion.assign(100, std::vector<int64_t>(100));
+    run.confusion[7][9] = 30;
+    run.confusion[3][4] = 50;
+  }
+  const std::string html = page_html(page);
+  const size_t first = html.find("class 3 taken for class 4: 50"), second = html.find("class 7 taken for class 9: 30");
+  EXPECT_NE(first, std::string::npos);
+  EXPECT_LT(first, second);
+  EXPECT_EQ(html.find("class=\"confusion\""), std::string::npos);
+}
+
+TEST(InlinePlot, takes_the_pages_colours) {
+  const std::string svg = themed_svg(
+      "<?xml?>\n<svg \n width=\"1\" viewBox=\"0 0 48 34\"\n>\n<title>Gnuplot</title><desc>x</desc><g "
+      "id=\"gnuplot_canvas\">"
+      "<path stroke='black'/><use xlink:href='#gpPt6' color='rgb(  0, 114, 178)'/></g></svg>",
+      {"p1", "a \"plot\""});
+  EXPECT_TRUE(svg.starts_with("<svg viewBox=\"0 0 48 34\" role=\"img\" aria-label=\"a &quot;plot&quot;\""));
+  EXPECT_TRUE(mentions(svg, "stroke='currentColor'"));
+  EXPECT_TRUE(mentions(svg, "color='var(--series-2)'"));
+  EXPECT_TRUE(mentions(svg, "href='#p1gpPt6'"));
+  EXPECT_TRUE(mentions(svg, "id=\"p1gnuplot_canvas\""));
+}
+
+TEST(Markup, encodes_bytes_in_base64) {
+  EXPECT_EQ(png_uri(""), "data:image/png;base64,");
+  EXPECT_EQ(png_uri("M"), "data:image/png;base64,TQ==");
+  EXPECT_EQ(png_uri("Ma"), "data:image/png;base64,TWE=");
+  EXPECT_EQ(png_uri("Man\xff"), "data:image/png;base64,TWFu/w==");
+}
+
+TEST(Heat, is_brightest_where_the_weight_is_largest) {
+  const auto luma = [](Color c) { return 0.299 * c.red + 0.587 * c.green + 0.114 * c.blue; };
+  for (int i = 1; i <= 20; ++i) EXPECT_GT(luma(heat_color(i / 20.0)), luma(heat_color((i - 1) / 20.0)));
+  const Pixels heat = heat_over(picture(128), {0, 0, 0.2, 0}, std::nullopt, {});
+  const auto at = [&](size_t x, size_t y) { return heat.rgb[3 * (4 * y + x)]; };
+  EXPECT_GT(at(0, 3), 200) << "lower left";
+  EXPECT_EQ(at(3, 3), at(0, 0));
+  EXPECT_LT(at(0, 0), 100) << "dimmed";
+  const Pixels marked = heat_over(picture(128), {1, 1, 1, 1}, 3, {});
+  EXPECT_EQ(marked.rgb[3 * 15], 86);
+  EXPECT_NE(marked.rgb[0], 86);
+}
+
+TEST(AttentionPicture, draws_a_panel_for_every_head_and_their_mean) {
+  const std::vector<std::vector<double>> heads = {{1, 0, 0, 0}, {0, 0, 0, 1}};
+  EXPECT_EQ(mean_of_heads(heads), (std::vector<double>{0.5, 0, 0, 0.5}));
+  const Drawing drawing = draw_attention(
+      {{"title", "subtitle", picture(9), {1, 1, 1, 1}, {{"class token", {heads, heads, heads}, std::nullopt}}}});
+  const auto panels = std::count_if(drawing.items.begin(), drawing.items.end(),
+                                    [](const auto& item) { return std::holds_alternative<Pixels>(item); });
+  EXPECT_EQ(panels, 2 + 3 * 3);
+  EXPECT_EQ(count(to_svg(drawing), "<image "), 11U);
+  EXPECT_TRUE(to_png(drawing).starts_with("\x89PNG"));
+}
+
+}  // namespace
+}  // namespace fib::report
