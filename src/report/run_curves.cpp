@@ -49,7 +49,7 @@ std::string data_blocks(const CurvePanel& panel, const std::vector<RunRecord>& r
   return text;
 }
 
-std::string panel_script(const CurvePlot& panel, const std::vector<RunRecord>& runs) {
+std::string panel_script(const CurvePanel& panel, const std::vector<RunRecord>& runs) {
   std::vector<std::string> curves;
   for (size_t r = 0; r < runs.size(); ++r)
     curves.push_back(

@@ -12,14 +12,15 @@
 namespace fib::analysis {
 namespace {
 
-double norm(const at::Tensor& y) { return std::sqrt((y * y).sum().item<double>()); }
+double frobenius(const at::Tensor& y) { return std::sqrt((y * y).sum().item<double>()); }
 
 /// Of one sample, Y [H,T,e].
 double slow_diversity(const at::Tensor& y) {
   double sum = 0;
   int pairs = 0;
   for (int64_t i = 0; i < y.size(0); ++i) {
-    for (int64_t j = i + 1; j < y.size(0); ++j, ++pairs) sum += norm(y[i] - y[j]) / (norm(y[i]) + norm(y[j]));
+    for (int64_t j = i + 1; j < y.size(0); ++j, ++pairs)
+      sum += frobenius(y[i] - y[j]) / (frobenius(y[i]) + frobenius(y[j]));
   }
   return 100 * sum / pairs;
 }

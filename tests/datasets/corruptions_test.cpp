@@ -50,6 +50,21 @@ Image scene(size_t number) {
   return image;
 }
 
+/// Images of one grey, with these labels.
+DatasetPtr flat_dataset(int side, const std::vector<int64_t>& labels) {
+  MemoryImages images;
+  images.height = images.width = side;
+  images.channels = 3;
+  images.pixels.assign(labels.size() * static_cast<size_t>(side) * side * 3, 90);
+  images.labels = labels;
+  images.files = {"flat"};
+  images.first_of_file = {0};
+  DatasetInfo info;
+  info.name = "flat";
+  info.classes = 5;
+  return std::make_shared<MemoryDataset>(std::move(info), std::move(images));
+}
+
 struct Moments {
   double mean = 0, deviation = 0;
 };
@@ -313,10 +328,7 @@ TEST(Pixelate, keeps_flat_images_and_has_fewer_values_in_a_row) {
 }
 
 TEST(CorruptedDataset, has_the_labels_of_the_clean_one_and_other_pixels) {
-  MemoryImages images{.height = 8, .width = 8, .channels = 3, .files = {"f"}, .first_of_file = {0}};
-  images.pixels.assign(2 * 8 * 8 * 3, 90);
-  images.labels = {4, 2};
-  const auto clean = std::make_shared<MemoryDataset>(DatasetInfo{.name = "flat", .classes = 5}, std::move(images));
+  const DatasetPtr clean = flat_dataset(8, {4, 2});
   const CorruptedDataset noisy(clean, {"gaussian_noise", 3, 1});
   EXPECT_EQ(noisy.labels(), clean->labels());
   EXPECT_EQ(noisy.image(1).pixels, corrupted(clean->image(1), {"gaussian_noise", 3, 1}, 1).pixels);
@@ -325,10 +337,7 @@ TEST(CorruptedDataset, has_the_labels_of_the_clean_one_and_other_pixels) {
 }
 
 TEST(PublishedDataset, is_a_fifth_of_its_file) {
-  MemoryImages images{.height = 2, .width = 2, .channels = 3, .files = {"f"}, .first_of_file = {0}};
-  images.pixels.assign(3 * 12, 90);
-  images.labels = {4, 2, 1};
-  const auto clean = std::make_shared<MemoryDataset>(DatasetInfo{.name = "flat", .classes = 5}, std::move(images));
+  const DatasetPtr clean = flat_dataset(2, {4, 2, 1});
   const test::TemporaryDirectory folder;
   std::vector<uint8_t> pixels(15 * 12);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i / 12);
