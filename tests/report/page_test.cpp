@@ -21,7 +21,10 @@ SquarePicture picture(uint8_t level) { return {4, std::vector<uint8_t>(48, level
 
 PageRun run_named(const std::string& name, const std::string& attention) {
   PageRun run;
-  run.record = {.name = name, .model = "vit_nano", .attention = attention, .data = "fashion-mnist"};
+  run.record.name = name;
+  run.record.model = "vit_nano";
+  run.record.attention = attention;
+  run.record.data = "fashion-mnist";
   run.record.train_images = 800;
   run.record.epochs = 2;
   run.record.test_top1 = 0.75;

@@ -137,7 +137,7 @@ double sampled(const FloatImage& image, double y, double x, int channel, Border 
 
 FloatImage zoomed(const FloatImage& image, double factor) {
   const int side = image.height, part = static_cast<int>(std::ceil(side / factor)), top = (side - part) / 2;
-  const int enlarged = static_cast<int>(std::lround(part * factor)), trim = (enlarged - side) / 2;
+  const int enlarged = static_cast<int>(std::nearbyint(part * factor)), trim = (enlarged - side) / 2;
   const double step = enlarged > 1 ? static_cast<double>(part - 1) / (enlarged - 1) : 0;
   FloatImage result(side, image.width, image.channels);
   for (int y = 0; y < side; ++y) {

@@ -24,6 +24,12 @@ Ablation file_with(const test::TemporaryDirectory& folder, const std::string& te
   return read_ablation(folder / "table.toml");
 }
 
+Ablation named(const std::string& name) {
+  Ablation ablation;
+  ablation.name = name;
+  return ablation;
+}
+
 /// A finished run's files as far as a plan looks at them.
 void pretend_finished(const Run& run) {
   std::filesystem::create_directories(run.directory);
@@ -68,7 +74,7 @@ TEST(Ablations, name_the_line_of_a_mistake) {
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\nattention = \"ful\"\n"), "'ful'"));
   EXPECT_TRUE(mentions(refusal("[[rows]\n"), "line 1"));
   EXPECT_TRUE(mentions(error_of([&] { read_ablation(folder / "none.toml"); }), "none.toml"));
-  EXPECT_TRUE(mentions(error_of([] { find_ablation({{.name = "table-a"}}, "table-b"); }), "table-a"));
+  EXPECT_TRUE(mentions(error_of([] { find_ablation({named("table-a")}, "table-b"); }), "table-a"));
 }
 
 TEST(Plan, reuses_finished_runs_and_refuses_those_with_other_options) {
@@ -76,7 +82,7 @@ TEST(Plan, reuses_finished_runs_and_refuses_those_with_other_options) {
   const Ablation a = file_with(folder,
                                "[[rows]]\nlabel = \"a\"\nattention = \"fib-wmin:wmin=5,wmax=N/3\"\n"
                                "[[rows]]\nlabel = \"b\"\nattention = \"full\"\n");
-  std::vector<Run> runs = plan(a, request(folder.path()));
+  auto runs = plan(a, request(folder.path()));
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].directory.filename(), "fib-wmin_wmin=5_wmax=N-3.fashion.0");
   EXPECT_EQ(runs[0].state, State::missing);
@@ -97,7 +103,7 @@ TEST(Plan, estimates_time_from_finished_runs_where_there_are_some) {
   const Ablation a = file_with(folder,
                                "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n"
                                "[[rows]]\nlabel = \"b\"\nattention = \"local\"\n");
-  std::vector<Run> runs = plan(a, request(folder.path()));
+  auto runs = plan(a, request(folder.path()));
   const double guess = estimated_seconds(runs[1], runs, 10);
   EXPECT_GT(guess, 0);
   EXPECT_NEAR(estimated_seconds(runs[1], runs, 20), guess / 2, 1e-9);
@@ -113,7 +119,7 @@ TEST(Plan, has_a_run_for_every_seed) {
   const Ablation a = file_with(folder, "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n");
   Request three = request(folder.path());
   three.seeds = 3;
-  const std::vector<Run> runs = plan(a, three);
+  const auto runs = plan(a, three);
   ASSERT_EQ(runs.size(), 3U);
   EXPECT_EQ(runs[2].recipe.seed, 2);
   EXPECT_NE(runs[1].directory, runs[2].directory);
