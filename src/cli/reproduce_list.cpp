@@ -17,9 +17,9 @@ using ablations::Run;
 using ablations::Scale;
 using nlohmann::ordered_json;
 
-/// Of training small and large models with LibTorch on a core with AVX-512, measured; other cores differ, and once a
-/// run of a scale has finished its own speed is used.
-constexpr double kGmacsPerCore = 9;
+/// A middling speed of training on one core, good for an order of magnitude; once a run of a scale has finished, its
+/// own speed is used.
+constexpr double kGmacsPerCore = 20;
 
 constexpr Scale kScales[] = {Scale::tiny, Scale::small, Scale::paper};
 

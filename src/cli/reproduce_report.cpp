@@ -9,7 +9,6 @@
 #include <set>
 
 #include "cli/table.h"
-#include "models/table/cost.h"
 #include "report/bar_plot.h"
 #include "report/line_plot.h"
 
@@ -34,12 +33,6 @@ std::vector<std::string> data_of(const std::vector<Run>& runs) {
   for (const Run& run : runs)
     if (std::find(list.begin(), list.end(), run.data) == list.end()) list.push_back(run.data);
   return list;
-}
-
-double pruning_ratio(const training::Recipe& recipe) {
-  models::Options options;
-  options.attention = AttentionSpec::parse(recipe.attention);
-  return models::cost(models::dimensions(recipe.model, options)).pruning_ratio;
 }
 
 const Run& first_run(const std::vector<Run>& runs, size_t row) {
@@ -131,8 +124,9 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
   Table table(std::move(columns));
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const Row& row = a.rows[r];
-    std::vector<std::string> cells = {row.label, row.attention,
-                                      fmt::format("{:.2f} %", 100 * pruning_ratio(first_run(runs, r).recipe))};
+    std::vector<std::string> cells = {
+        row.label, row.attention,
+        fmt::format("{:.2f} %", 100 * one_layer_cost(first_run(runs, r).recipe).pruning_ratio)};
     for (const std::string& data : data_of(runs)) cells.push_back(measured_text(measured(runs, r, data)));
     cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
     table.add_row(std::move(cells));
@@ -158,7 +152,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
     }
     rows.push_back({{"label", a.rows[r].label},
                     {"attention", a.rows[r].attention},
-                    {"pruning_ratio", pruning_ratio(first_run(runs, r).recipe)},
+                    {"pruning_ratio", one_layer_cost(first_run(runs, r).recipe).pruning_ratio},
                     {"runs", list},
                     {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
   }

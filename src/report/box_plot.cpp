@@ -46,7 +46,7 @@ std::string box_plot_script(const BoxPlot& plot) {
   }
   return text + fmt::format(
                     "set title {} noenhanced\nset ylabel {} noenhanced\nset border 3\nset tics nomirror\n"
-                    "set grid ytics linecolor '#bbbbbb' linetype 1\nset boxwidth 0.5\nset yrange [0:*]\n"
+                    "set grid ytics linecolor '#bbbbbb' linetype 1\nset boxwidth 0.5\nset rmargin 9\nset yrange [0:*]\n"
                     "set xrange [-0.6:{}]\nset xtics noenhanced rotate by -25 ({})\nplot {}\n",
                     quoted(plot.title), quoted(plot.y_label), static_cast<double>(plot.boxes.size()) - 0.4,
                     fmt::join(names, ", "), fmt::join(drawn, ", "));

@@ -41,14 +41,15 @@ Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weight
   constexpr Color kMark{86, 180, 233};
   const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(weights.size()))));
   const uint32_t cell = std::max(1U, picture.side / grid);
-  const double most = std::max(*std::max_element(weights.begin(), weights.end()), 1e-30);
+  const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
+  const double span = std::max(*most - *least, 1e-30);
   Pixels pixels{at, picture.side, picture.side, {}};
   pixels.rgb.reserve(picture.rgb.size());
   for (uint32_t y = 0; y < picture.side; ++y) {
     for (uint32_t x = 0; x < picture.side; ++x) {
       const uint32_t row = std::min(y * grid / picture.side, grid - 1),
                      column = std::min(x * grid / picture.side, grid - 1);
-      const double share = std::max(0.0, weights[row * grid + column] / most);
+      const double share = (weights[row * grid + column] - *least) / span;
       Color c = mixed(dimmed(&picture.rgb[3 * (y * picture.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
       if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
         c = kMark;

@@ -177,6 +177,8 @@ TEST(Heat, is_brightest_where_the_weight_is_largest) {
   EXPECT_GT(at(0, 3), 200) << "lower left";
   EXPECT_EQ(at(3, 3), at(0, 0));
   EXPECT_LT(at(0, 0), 100) << "dimmed";
+  const Pixels even = heat_over(picture(128), {0.25, 0.25, 0.25, 0.25}, std::nullopt, {});
+  EXPECT_LT(even.rgb[0], 100) << "attention without a preference lights nothing";
   const Pixels marked = heat_over(picture(128), {1, 1, 1, 1}, 3, {});
   EXPECT_EQ(marked.rgb[3 * 15], 86);
   EXPECT_NE(marked.rgb[0], 86);

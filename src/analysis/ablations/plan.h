@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/ablations/ablation.h"
+#include "models/table/cost.h"
 #include "training/recipe/recipe.h"
 
 namespace fib::ablations {
@@ -45,6 +46,9 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request);
 
 /// What a finished run says; called again when one has finished.
 void look_up(Run& run);
+
+/// What a picture costs in the recipe's model, had it one layer.
+models::Cost one_layer_cost(const training::Recipe& recipe);
 
 /// Seconds of the run on this machine: as measured where a run of this scale has finished, otherwise from its
 /// multiply-accumulates at `gmacs_per_second`.

@@ -30,7 +30,7 @@ void use_theme(std::string& svg) {
 }
 
 void make_names_unique(std::string& svg, const std::string& id) {
-  for (const char* name : {"gpDot", "gpPt", "textbox", "greybox", "gnuplot_canvas"}) {
+  for (const char* name : {"gpDot", "gpPt", "textbox", "greybox", "gnuplot_"}) {
     for (const char* before : {"id='", "id=\"", "href='#", "url(#"})
       replace_all(svg, before + std::string(name), before + id + name);
   }

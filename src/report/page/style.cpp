@@ -30,12 +30,12 @@ a { color: var(--accent); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .4rem .75rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th, td { padding: .4rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 td.words { text-align: left; }
-thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--line); }
+thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--line); white-space: normal; vertical-align: bottom; }
 .best { font-weight: 700; }
-.row { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; }
+.row { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; margin-bottom: 1.25rem; }
 figure { margin: 0; }
 .plot { flex: 1 1 20rem; min-width: 0; width: 100%; }
 .plot svg { width: 100%; height: auto; display: block; }
@@ -46,7 +46,7 @@ img { display: block; image-rendering: pixelated; border-radius: .25rem; max-wid
 .picture img { width: 8rem; }
 .picture figcaption { margin-top: .3rem; }
 .confusion td, .confusion th { padding: .3rem .45rem; font-size: .82rem; text-align: right; border: 1px solid var(--line); }
-.confusion th { font-weight: 500; }
+.confusion th { font-weight: 500; white-space: nowrap; }
 .confusion th:first-child { text-align: right; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem; overflow-x: auto;
   font-size: .85rem; line-height: 1.45; }

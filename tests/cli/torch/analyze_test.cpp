@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 const std::string kTinyRun =
-    " --model vit_nano_patch2_28 --validation-fraction 0.2 --batch 16 --epochs 1 --threads 1 --workers 1 ";
+    " --model vit_nano_patch2_28 --validation-fraction 0.2 --batch 16 --epochs 1 --warmup-epochs 0 --threads 1 "
+    "--workers 1 ";
 
 /// Two trained runs, made once for all tests of the program.
 class Analyze : public testing::Test {
@@ -207,12 +208,12 @@ int interrupted(const std::string& arguments, const std::string& checkpoint) {
 
 TEST_F(Reproduce, goes_on_after_an_interruption_without_repeating_what_has_finished) {
   const std::string second = path("cut/tiny/fib-1-1.fashion.0");
-  ASSERT_EQ(interrupted(command("cut", 30), second + "/state.pt"), 130);
+  ASSERT_EQ(interrupted(command("cut", 4), second + "/state.pt"), 130);
   ASSERT_TRUE(fs::exists(path("cut/tiny/powers-of-2.fashion.0/summary.json")));
   ASSERT_FALSE(fs::exists(second + "/summary.json")) << "the run was over before it could be interrupted";
   const auto first = fs::last_write_time(path("cut/tiny/powers-of-2.fashion.0/summary.json"));
-  expect_refusal(run_fib(command("cut", 30)), 2, {"interrupted", "--resume"});
-  const Outcome resumed = run_fib(command("cut", 30) + " --resume");
+  expect_refusal(run_fib(command("cut", 4)), 2, {"interrupted", "--resume"});
+  const Outcome resumed = run_fib(command("cut", 4) + " --resume");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(fs::last_write_time(path("cut/tiny/powers-of-2.fashion.0/summary.json")), first);
   EXPECT_TRUE(mentions(read_file(second + ".log"), "continuing after step"));
