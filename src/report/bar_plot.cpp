@@ -43,7 +43,8 @@ std::string bar_plot_script(const BarPlot& plot) {
   return data_block(plot) + (plot.dots ? kDots : kBars) +
          fmt::format(
              "set title {} noenhanced\nset ylabel {} noenhanced\nset border 3\nset tics nomirror\nset datafile "
-             "missing '?'\nset grid ytics linecolor '#bbbbbb' linetype 1\nset xtics noenhanced rotate by -35\n"
+             "missing '?'\nset grid ytics linecolor '#bbbbbb' linetype 1\nset xtics noenhanced rotate by -35\nset "
+             "rmargin 12\n"
              "set key outside top horizontal left reverse Left\nplot {}\n",
              quoted(plot.title), quoted(plot.y_label), fmt::join(drawn, ", "));
 }

@@ -42,7 +42,9 @@ class Analyze : public testing::Test {
   static std::string data() { return "fashion-mnist:" + (*folder_ / "data").string(); }
   static std::string run_of(const std::string& name) { return (*folder_ / name).string(); }
   static std::string path(const std::string& name) { return (*folder_ / name).string(); }
-  static std::string both() { return " --run " + run_of("full") + " --run " + run_of("fibottention") + " "; }
+  static std::string both() {
+    return " --run " + run_of("full") + " --run " + run_of("fibottention") + " --threads 1 ";
+  }
 
   static std::unique_ptr<TemporaryDirectory> folder_;
 };
@@ -122,7 +124,8 @@ TEST_F(Analyze, corruption_lowers_accuracy_and_repeats_itself) {
   EXPECT_EQ(outcome.out, run_fib(command).out);
   EXPECT_TRUE(mentions(read_file(path("severity.svg")), "<svg"));
   EXPECT_TRUE(mentions(read_file(path("bars.svg")), "<svg"));
-  const Outcome text = run_fib("analyze corruption --run " + run_of("full") + " --images 5 --corruption fog");
+  const Outcome text =
+      run_fib("analyze corruption --run " + run_of("full") + " --threads 1 --images 5 --corruption fog");
   EXPECT_TRUE(mentions(text.out, "all, severity 5"));
 }
 
@@ -135,7 +138,7 @@ TEST_F(Analyze, refuses_in_one_line) {
   expect_refusal(run_fib("analyze diversity" + both() + "--images 0"), 2, {"--images", "'0'"});
   expect_refusal(run_fib("analyze diversity" + both() + "--layer 4"), 2, {"--layer 4", "1 to 3"});
   expect_refusal(run_fib("analyze diversity" + both() + "--plot a.pdf"), 2, {"a.pdf"});
-  expect_refusal(run_fib("analyze diversty" + both()), 2, {"diversty", "diversity"});
+  expect_refusal(run_fib("analyze diversty"), 2, {"diversty", "diversity"});
   expect_refusal(run_fib("analyze corruption" + both() + "--corruption rain"), 2, {"rain"});
   expect_refusal(run_fib("analyze corruption" + both() + "--corruption fog --published /nowhere"), 1, {"/nowhere"});
   expect_refusal(run_fib("analyze attention-maps" + both() + "--index 30 --json"), 2, {"30", "0 to 29"});
@@ -152,7 +155,8 @@ TEST_F(Analyze, refuses_in_one_line) {
 
 TEST_F(Analyze, report_is_one_page_about_the_runs) {
   const std::string page = path("report.html");
-  const Outcome outcome = run_fib("report " + run_of("full") + " " + run_of("fibottention") + " -o " + page);
+  const Outcome outcome =
+      run_fib("report --threads 1 " + run_of("full") + " " + run_of("fibottention") + " -o " + page);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::string html = read_file(page);
   for (const char* id :
