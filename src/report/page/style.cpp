@@ -6,12 +6,16 @@ namespace fib::report {
 std::string style_sheet() {
   return R"css(
 :root { color-scheme: light dark;
-  --ground: #ffffff; --card: #f6f8fb; --text: #1d2433; --muted: #566072; --line: #d5dbe6; --accent: #b34700; --grid: #d5dbe6;
-  --heat: 0, 95, 155; --series-0: #5c5c5c; --series-1: #c04e00; --series-2: #0072b2; --series-3: #007a58; --series-4: #a8487f;
+  --ground: #ffffff; --card: #f6f8fb; --text: #1d2433; --muted: #566072; --line: #d5dbe6; --accent: #b34700;
+  --grid: #d5dbe6;
+  --heat: 0, 95, 155; --series-0: #5c5c5c; --series-1: #c04e00; --series-2: #0072b2; --series-3: #007a58;
+  --series-4: #a8487f;
   --series-5: #9a6a00; --series-6: #1f78a8; }
 @media (prefers-color-scheme: dark) { :root {
-  --ground: #12151c; --card: #1b202b; --text: #e6e9f0; --muted: #a3adbf; --line: #343c4c; --accent: #ffa366; --grid: #343c4c;
-  --heat: 86, 180, 233; --series-0: #b0b0b0; --series-1: #ff8c42; --series-2: #56b4ff; --series-3: #2fc79a; --series-4: #e79ac6;
+  --ground: #12151c; --card: #1b202b; --text: #e6e9f0; --muted: #a3adbf; --line: #343c4c; --accent: #ffa366;
+  --grid: #343c4c;
+  --heat: 86, 180, 233; --series-0: #b0b0b0; --series-1: #ff8c42; --series-2: #56b4ff; --series-3: #2fc79a;
+  --series-4: #e79ac6;
   --series-5: #f0b73c; --series-6: #8fd0f5; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--text); font: 16px/1.55 system-ui, -apple-system, "Segoe UI",
@@ -33,7 +37,8 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
 td.words { text-align: left; }
-thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--line); white-space: normal; vertical-align: bottom; }
+thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--line); white-space: normal;
+  vertical-align: bottom; }
 .best { font-weight: 700; }
 .row { display: flex; flex-wrap: wrap; gap: 1.25rem; align-items: flex-start; margin-bottom: 1.25rem; }
 figure { margin: 0; }
@@ -45,17 +50,20 @@ img { display: block; image-rendering: pixelated; border-radius: .25rem; max-wid
 .picture { width: 8rem; font-size: .82rem; line-height: 1.35; }
 .picture img { width: 8rem; }
 .picture figcaption { margin-top: .3rem; }
-.confusion td, .confusion th { padding: .3rem .45rem; font-size: .82rem; text-align: right; border: 1px solid var(--line); }
+.confusion td, .confusion th { padding: .3rem .45rem; font-size: .82rem; text-align: right;
+  border: 1px solid var(--line); }
 .confusion th { font-weight: 500; white-space: nowrap; }
 .confusion th:first-child { text-align: right; }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem; overflow-x: auto;
+pre { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem 1rem;
+  overflow-x: auto;
   font-size: .85rem; line-height: 1.45; }
 details { margin: .75rem 0; }
 summary { cursor: pointer; font-weight: 600; padding: .25rem 0; }
 footer { margin-top: 4rem; padding-bottom: 2.5rem; color: var(--muted); font-size: .9rem; }
 @media (max-width: 40rem) { body { font-size: 15px; } h1 { font-size: 1.5rem; } th, td { padding: .35rem .5rem; }
   .picture, .picture img { width: 6.2rem; } .row { gap: .75rem; } }
-@media print { :root { --ground: #ffffff; --card: #ffffff; --text: #000000; --muted: #444444; --line: #bbbbbb; --grid: #cccccc;
+@media print { :root { --ground: #ffffff; --card: #ffffff; --text: #000000; --muted: #444444; --line: #bbbbbb;
+  --grid: #cccccc;
   --accent: #000000; --series-0: #5c5c5c; --series-1: #c04e00; --series-2: #0072b2; }
   body { font-size: 10pt; } nav { display: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; }
   .wide, pre { overflow: visible; white-space: pre-wrap; } }
