@@ -12,8 +12,8 @@ namespace {
 /// What a file of bytes would keep of it.
 FloatImage in_bytes(const FloatImage& image) { return to_float(to_bytes(image)); }
 
-void swap_pixels(FloatImage& image, int y, int x, int other_y, int other_x) {
-  for (int c = 0; c < image.channels; ++c) std::swap(image.at(y, x, c), image.at(other_y, other_x, c));
+void copy_pixel(FloatImage& image, int y, int x, int from_y, int from_x) {
+  for (int c = 0; c < image.channels; ++c) image.at(y, x, c) = image.at(from_y, from_x, c);
 }
 
 }  // namespace
@@ -23,7 +23,9 @@ FloatImage gaussian_blur(const FloatImage& image, int severity, Draw /*draw*/) {
   return gaussian(image, kSigma[static_cast<size_t>(severity)]);
 }
 
-/// Pixels change places with neighbours up and left; all distances are 1.
+/// Each pixel becomes itself or a neighbour above or to the left. The published program means to swap the two, but what
+/// it assigns are NumPy's views of one array: the first assignment changes what the second reads, and a copy is left.
+/// The published images have it so.
 FloatImage glass_blur(const FloatImage& image, int severity, Draw draw) {
   struct Row {
     double sigma;
@@ -37,7 +39,7 @@ FloatImage glass_blur(const FloatImage& image, int severity, Draw draw) {
       for (int x = image.width - 1; x > 1; --x) {
         const auto dx = static_cast<int>(integer_between(draw.rng, -1, 0));
         const auto dy = static_cast<int>(integer_between(draw.rng, -1, 0));
-        swap_pixels(glass, y, x, y + dy, x + dx);
+        copy_pixel(glass, y, x, y + dy, x + dx);
       }
     }
   }

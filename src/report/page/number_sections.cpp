@@ -94,7 +94,7 @@ std::string summary_section(const Page& page) {
   return section(
       "summary", "Summary", lead,
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr><th "
-      "scope=\"col\">run</th><th scope=\"col\">attention</th><th scope=\"col\">test top-1</th><th "
+      "scope=\"col\">run</th><th scope=\"col\" class=\"words\">attention</th><th scope=\"col\">test top-1</th><th "
       "scope=\"col\">top-5</th><th scope=\"col\">training images/s</th><th scope=\"col\">pairs</th><th "
       "scope=\"col\">GMACs</th><th scope=\"col\">attention, ms of step</th><th scope=\"col\">memory, MB</th>"
       "<th scope=\"col\">parameters</th></tr></thead>\n<tbody>\n" +

@@ -36,7 +36,7 @@ a { color: var(--accent); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
-td.words { text-align: left; }
+td.words, th.words { text-align: left; }
 thead th { color: var(--muted); font-weight: 600; border-bottom: 2px solid var(--line); white-space: normal;
   vertical-align: bottom; }
 .best { font-weight: 700; }
