@@ -212,12 +212,12 @@ int interrupted(const std::string& arguments, const std::string& checkpoint) {
 
 TEST_F(Reproduce, goes_on_after_an_interruption_without_repeating_what_has_finished) {
   const std::string second = path("cut/tiny/fib-1-1.fashion.0");
-  ASSERT_EQ(interrupted(command("cut", 4), second + "/state.pt"), 130);
+  ASSERT_EQ(interrupted(command("cut", 3), second + "/state.pt"), 130);
   ASSERT_TRUE(fs::exists(path("cut/tiny/powers-of-2.fashion.0/summary.json")));
   ASSERT_FALSE(fs::exists(second + "/summary.json")) << "the run was over before it could be interrupted";
   const auto first = fs::last_write_time(path("cut/tiny/powers-of-2.fashion.0/summary.json"));
-  expect_refusal(run_fib(command("cut", 4)), 2, {"interrupted", "--resume"});
-  const Outcome resumed = run_fib(command("cut", 4) + " --resume");
+  expect_refusal(run_fib(command("cut", 3)), 2, {"interrupted", "--resume"});
+  const Outcome resumed = run_fib(command("cut", 3) + " --resume");
   ASSERT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_EQ(fs::last_write_time(path("cut/tiny/powers-of-2.fashion.0/summary.json")), first);
   EXPECT_TRUE(mentions(read_file(second + ".log"), "continuing after step"));
