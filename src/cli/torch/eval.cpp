@@ -99,11 +99,12 @@ Candidate from_weights(const EvalArguments& a) {
           .loader = std::make_unique<Loader>(dataset, pipeline_for(a, dataset->info(), preprocess), loading)};
 }
 
-/// A run without a validation set has no best weights, one without averages no ema.
+/// A run without a validation set has no best weights, one without averages no ema; what a search leaves is pruned.
 std::filesystem::path weights_of(const training::RunFiles& files, const std::string& checkpoint) {
   const std::map<std::string, std::filesystem::path> known = {
       {"best", files.best()}, {"model", files.model()}, {"ema", files.ema()}};
   if (std::filesystem::exists(known.at(checkpoint))) return known.at(checkpoint);
+  if (checkpoint == "best" && std::filesystem::exists(files.pruned())) return files.pruned();
   if (checkpoint == "best") return weights_of(files, std::filesystem::exists(files.ema()) ? "ema" : "model");
   throw std::runtime_error("the run in '" + files.root.string() + "' has no " +
                            known.at(checkpoint).filename().string());
