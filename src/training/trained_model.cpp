@@ -13,10 +13,12 @@
 namespace fib::training {
 namespace {
 
+/// A run without a validation set has no best weights, one without averages no ema; what a search leaves is pruned.
 std::filesystem::path weights_of(const RunFiles& files, const std::string& checkpoint) {
   const std::map<std::string, std::filesystem::path> known = {
       {"best", files.best()}, {"model", files.model()}, {"ema", files.ema()}};
   if (std::filesystem::exists(known.at(checkpoint))) return known.at(checkpoint);
+  if (checkpoint == "best" && std::filesystem::exists(files.pruned())) return files.pruned();
   if (checkpoint == "best") return weights_of(files, std::filesystem::exists(files.ema()) ? "ema" : "model");
   throw std::runtime_error("the run in '" + files.root.string() + "' has no " +
                            known.at(checkpoint).filename().string());

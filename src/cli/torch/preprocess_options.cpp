@@ -11,18 +11,24 @@ namespace {
 
 using Channels = std::array<float, 3>;
 
-/// Of ImageNet: what DeiT was trained with. The ViT weights of timm take a half for everything, which is the default.
+/// Of ImageNet: what all were trained with but the ViT weights of timm, which take a half for everything, the default.
 constexpr Channels kImageNetMean{0.485f, 0.456f, 0.406f}, kImageNetStd{0.229f, 0.224f, 0.225f};
 
 /// Pictures this small have no margin to cut away.
 constexpr int64_t kSmallPicture = 64;
 
+/// The shorter side that a crop of 0.9 is cut from, rounded down: 248 for 224; for some it is one of 0.875: 256.
+int64_t shorter_side(const std::string& kind, int64_t crop) {
+  if (crop <= kSmallPicture) return crop;
+  const bool tighter = kind == "convit" || kind == "iformer" || kind == "cvt";
+  return tighter ? crop * 8 / 7 : crop * 10 / 9;
+}
+
 Preprocess defaults_of(const models::Row& row, int64_t crop) {
   Preprocess p;
   p.crop = crop;
-  // timm's: the crop is 0.9 of the shorter side, rounded down: 248 for 224.
-  p.resize_shorter = crop <= kSmallPicture ? crop : crop * 10 / 9;
-  if (row.name.starts_with("deit_")) {
+  p.resize_shorter = shorter_side(row.kind, crop);
+  if (row.kind != "vit" || row.name.starts_with("deit_")) {
     p.mean = kImageNetMean;
     p.std = kImageNetStd;
   }
@@ -48,10 +54,11 @@ void check_channels(const char* name, const std::vector<float>& given) {
 }  // namespace
 
 void add_preprocess_options(CLI::App& app, PreprocessArguments& a) {
-  add_integer(app, "--resize", a.resize, kResolutions, "shorter side before the crop; the crop divided by 0.9");
+  add_integer(app, "--resize", a.resize, kResolutions,
+              "shorter side before the crop; the crop divided by 0.9, or 0.875");
   add_integer(app, "--crop", a.crop, kResolutions, "side of the square cut from the centre; the model's resolution");
-  add_channels(app, "--mean", a.mean, "subtracted from values in [0, 1]; 0.5, for DeiT ImageNet's");
-  add_channels(app, "--std", a.std, "what they are divided by then; 0.5, for DeiT ImageNet's");
+  add_channels(app, "--mean", a.mean, "subtracted from values in [0, 1]; 0.5 for ViT, else ImageNet's");
+  add_channels(app, "--std", a.std, "what they are divided by then; 0.5 for ViT, else ImageNet's");
 }
 
 Preprocess preprocess_options(const PreprocessArguments& a, const models::Row& row) {

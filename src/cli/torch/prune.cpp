@@ -78,7 +78,7 @@ void finish(TrainSession& session, const PruneArguments& a, bool quiet) {
   auto& model = dynamic_cast<models::Vit&>(session.trainer().model());
   const auto& search = dynamic_cast<const PruningSearch&>(*session.trainer().companion());
   const models::ModelPtr small = compressed(model, search.masks());
-  const std::filesystem::path file = session.files().root / "pruned.safetensors";
+  const std::filesystem::path file = session.files().pruned();
   models::save_weights(*small, file, {{"format", "pt"}, {"model", recipe.model}, {"attention", recipe.attention}});
   std::vector<Stage> stages;
   if (!recipe.weights.empty()) stages.push_back(before(recipe));

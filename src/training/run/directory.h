@@ -20,6 +20,7 @@ struct RunFiles {
   std::filesystem::path model() const { return root / "model.safetensors"; }
   std::filesystem::path ema() const { return root / "ema.safetensors"; }
   std::filesystem::path best() const { return root / "best.safetensors"; }
+  std::filesystem::path pruned() const { return root / "pruned.safetensors"; }
   std::filesystem::path summary() const { return root / "summary.json"; }
 
   /// The recipe of the run. Throws std::runtime_error where there is no run.

@@ -67,12 +67,71 @@ TEST(ModelTable, cuts_what_is_left_of_a_patch) {
   EXPECT_EQ(dimensions("vit_base_patch16_224", options).grid(), (attention::Grid{10, 9}));
 }
 
+TEST(ModelTable, refuses_pictures_that_windows_do_not_tile) {
+  Options options;
+  options.resolution = 200;
+  const std::string error = error_of("swin_tiny_patch4_window7_224", options);
+  EXPECT_NE(error.find("multiples of 224"), std::string::npos) << error;
+  EXPECT_NE(error.find("got 200 x 200"), std::string::npos) << error;
+  options.resolution = 448;
+  options.width = 224;
+  EXPECT_EQ(error_of("swin_tiny_patch4_window7_224", options), "");
+}
+
+TEST(ModelTable, refuses_other_patches_where_convolutions_make_them) {
+  Options options;
+  options.patch = 8;
+  for (const char* name : {"iFormer_t", "cvt_13_224", "mvitv2_small"}) {
+    EXPECT_NE(error_of(name, options).find("got a patch of 8"), std::string::npos) << name;
+  }
+}
+
+TEST(ModelTable, refuses_pruned_widths_that_do_not_fit) {
+  Options options;
+  options.widths = {{8, 100}, {8, 100}};
+  EXPECT_NE(error_of("mini_vit", options).find("3 blocks, got widths for 2"), std::string::npos);
+  EXPECT_NE(error_of("mini_swin", options).find("no pruned form"), std::string::npos);
+  options.widths.push_back({0, 100});
+  EXPECT_NE(error_of("mini_vit", options), "");
+}
+
+double pruning_ratio(const AttentionLayer& layer) {
+  return attention::cost(layer.attention, layer.geometry).pruning_ratio;
+}
+
+TEST(ModelCost, prunes_each_backbone_as_the_definition_says) {
+  EXPECT_NEAR(cost(dimensions("convit_base", with_attention("fibottention:wmin=5,wmax=65"))).pruning_ratio, 0.98209,
+              1e-5);
+  EXPECT_NEAR(cost(dimensions("deit_small_patch16_224", with_attention("fibottention"))).pruning_ratio, 0.96460, 1e-5);
+  const auto swin = attention_layers(dimensions("swin_base_patch4_window7_224", with_attention("fibottention")));
+  EXPECT_NEAR(pruning_ratio(swin[0]), 0.91087, 1e-5);
+  EXPECT_NEAR(pruning_ratio(swin[2]), 0.95346, 1e-5);
+  EXPECT_EQ(pruning_ratio(swin[4]), 0.0);
+  const auto iformer = attention_layers(dimensions("iFormer_t", with_attention("fibottention:wmax=65")));
+  EXPECT_NEAR(pruning_ratio(iformer.front()), 0.91556, 1e-5);
+  EXPECT_NEAR(pruning_ratio(iformer.back()), 0.74594, 1e-5);
+}
+
+TEST(ModelCost, of_other_backbones_is_the_published_one) {
+  EXPECT_NEAR(cost(dimensions("swin_tiny_patch4_window7_224")).total() / 1e9, 4.5, 0.05);
+  EXPECT_NEAR(cost(dimensions("swin_base_patch4_window7_224")).total() / 1e9, 15.4, 0.05);
+  EXPECT_NEAR(cost(dimensions("iFormer_t")).total() / 1e9, 0.53, 0.005);
+  EXPECT_NEAR(cost(dimensions("iFormer_s")).total() / 1e9, 1.09, 0.005);
+  EXPECT_NEAR(cost(dimensions("iFormer_m")).total() / 1e9, 1.64, 0.005);
+  EXPECT_NEAR(cost(dimensions("mvitv2_small")).total() / 1e9, 7.0, 0.05);
+}
+
 TEST(ModelCost, has_the_published_numbers_of_parameters) {
   EXPECT_EQ(cost(dimensions("vit_tiny_patch16_224")).parameters, 5717416);
   EXPECT_EQ(cost(dimensions("vit_small_patch16_224")).parameters, 22050664);
   EXPECT_EQ(cost(dimensions("vit_base_patch16_224")).parameters, 86567656);
   EXPECT_EQ(cost(dimensions("vit_large_patch16_224")).parameters, 304326632);
   EXPECT_EQ(cost(dimensions("vit_base_patch16_224_10cls")).parameters, 85806346);
+  EXPECT_EQ(cost(dimensions("convit_small")).parameters, 27777322);
+  EXPECT_EQ(cost(dimensions("swin_base_patch4_window7_224")).parameters, 87768224);
+  EXPECT_EQ(cost(dimensions("iFormer_m")).parameters, 8907424);
+  EXPECT_EQ(cost(dimensions("cvt_13_224")).parameters, 19997480);
+  EXPECT_EQ(cost(dimensions("mvitv2_small")).parameters, 34870216);
 }
 
 TEST(ModelCost, of_vit_base_is_the_published_one) {
