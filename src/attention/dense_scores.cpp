@@ -8,8 +8,8 @@ namespace fib::attention {
 
 at::Tensor dense_scores(const Inputs& in, double scale) {
   const int64_t B = in.q.size(0), H = in.q.size(1), Tq = in.q.size(2), Tk = in.k.size(2);
-  // The scale would cost nothing inside baddbmm, but LibTorch 1.13 multiplies unset memory by its beta of 0 where
-  // matrices are small, which gives NaN now and then.
+  // The scale would cost nothing inside baddbmm, but with it a model of small matrices gave NaN now and then (LibTorch
+  // 1.13); its beta of 0 seems to meet memory that was never set. The product and a scaled q do the same.
   const at::Tensor q = (in.q * scale).reshape({B * H, Tq, -1});
   const at::Tensor k = in.k.reshape({B * H, Tk, -1});
   const at::Tensor scores = at::bmm(q, k.transpose(1, 2));
