@@ -38,8 +38,7 @@ class NextRows {
   template <class T>
   void add_rows(const Rows<T>& rows, int64_t token, int64_t count, int64_t channels) {
     constexpr int64_t kBytes = sizeof(T);
-    runs_.push_back(
-        {reinterpret_cast<const char*>(rows.row(token)), rows.stride * kBytes, channels * kBytes, count});
+    runs_.push_back({reinterpret_cast<const char*>(rows.row(token)), rows.stride * kBytes, channels * kBytes, count});
     most_rows_ = std::max(most_rows_, count);
   }
 

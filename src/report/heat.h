@@ -19,8 +19,8 @@ struct SquarePicture {
 /// From black over violet and orange to pale yellow, for 0 to 1: it grows brighter throughout, for any eye.
 Color heat_color(double share);
 
-/// `weights` are those of a square grid of patches; the largest is brightest, the smallest dark. `marked` is framed: the patch that
-/// looks.
+/// `weights` are those of a square grid of patches; the largest is brightest, the smallest dark. `marked` is framed:
+/// the patch that looks.
 Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at);
 
