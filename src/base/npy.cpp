@@ -47,20 +47,20 @@ TextRange locate_header(std::string_view file, const std::string& name) {
   return {begin, length};
 }
 
-struct TypeRow {
+struct NpyTypeRow {
   NpyType type;
   const char* name;
   const char* descr;
   int64_t size;
 };
-constexpr TypeRow kTypes[] = {{NpyType::float32, "float32", "<f4", 4},
-                              {NpyType::float64, "float64", "<f8", 8},
-                              {NpyType::uint8, "uint8", "|u1", 1}};
-const TypeRow& row_of(NpyType type) { return kTypes[static_cast<size_t>(type)]; }
+constexpr NpyTypeRow kNpyTypes[] = {{NpyType::float32, "float32", "<f4", 4},
+                                    {NpyType::float64, "float64", "<f8", 8},
+                                    {NpyType::uint8, "uint8", "|u1", 1}};
+const NpyTypeRow& row_of(NpyType type) { return kNpyTypes[static_cast<size_t>(type)]; }
 
 NpyType accepted_type(const std::string& descr, NpyAccepted accepted, const std::string& name) {
   const bool bytes = accepted == NpyAccepted::bytes;
-  for (const TypeRow& row : kTypes)
+  for (const NpyTypeRow& row : kNpyTypes)
     if (descr == row.descr && (row.type == NpyType::uint8) == bytes) return row.type;
   if (bytes) fail(name, "dtype " + in_quotes(descr) + ", accepted is '|u1' (uint8)");
   const bool big_endian = descr == ">f4" || descr == ">f8";

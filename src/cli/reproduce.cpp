@@ -104,6 +104,7 @@ void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::v
   if (left.size() < runs.size())
     progress.say(fmt::format("{} of {} runs are there already", runs.size() - left.size(), runs.size()));
   std::vector<TrainJob> jobs;
+  jobs.reserve(left.size());
   for (size_t i : left) jobs.push_back(job_of(runs[i], std::max<int64_t>(1, cores / a.jobs)));
   std::string failure;
   auto done = static_cast<int64_t>(runs.size() - left.size());

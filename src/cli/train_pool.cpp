@@ -58,6 +58,7 @@ pid_t start(const TrainJob& job) {
   std::vector<std::string> words = {program};
   words.insert(words.end(), job.arguments.begin(), job.arguments.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   const SpawnSettings settings(job.log);

@@ -31,7 +31,8 @@ bool is_bright_patch(const Image& input, int patch, int row, int column) {
   constexpr int kBright = 25;  // a tenth of 255, rounded down
   int bright = 0;
   for (int y = row * patch; y < (row + 1) * patch; ++y) {
-    for (int x = column * patch; x < (column + 1) * patch; ++x) bright += grey_of(input.row(y) + 3 * x) > kBright;
+    for (int x = column * patch; x < (column + 1) * patch; ++x)
+      bright += grey_of(input.row(y) + ptrdiff_t{3} * x) > kBright;
   }
   return 2 * bright >= patch * patch;
 }

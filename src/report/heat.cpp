@@ -50,7 +50,8 @@ Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weight
       const uint32_t row = std::min(y * grid / picture.side, grid - 1),
                      column = std::min(x * grid / picture.side, grid - 1);
       const double share = (weights[row * grid + column] - *least) / span;
-      Color c = mixed(dimmed(&picture.rgb[3 * (y * picture.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
+      Color c =
+          mixed(dimmed(&picture.rgb[size_t{3} * (y * picture.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
       if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
         c = kMark;
       pixels.rgb.insert(pixels.rgb.end(), {c.red, c.green, c.blue});

@@ -17,8 +17,8 @@ namespace {
 /// The map that takes three corners of the middle to places moved at random by up to `reach` pixels, inverted: from a
 /// pixel of the result to where it comes from.
 cv::Matx23d drawn_affine(const FloatImage& image, double reach, CounterRng& rng) {
-  const auto x = static_cast<float>(image.width / 2), y = static_cast<float>(image.height / 2);
-  const auto d = static_cast<float>(std::min(image.height, image.width) / 3);
+  const int middle_x = image.width / 2, middle_y = image.height / 2, third = std::min(image.height, image.width) / 3;
+  const auto x = static_cast<float>(middle_x), y = static_cast<float>(middle_y), d = static_cast<float>(third);
   const std::array<cv::Point2f, 3> from = {{{x + d, y + d}, {x + d, y - d}, {x - d, y - d}}};
   std::array<cv::Point2f, 3> to = from;
   for (cv::Point2f& p : to)
@@ -61,7 +61,8 @@ FloatImage contrast(const FloatImage& image, int severity, Draw /*draw*/) {
   constexpr std::array kFactor = {.75, .5, .4, .3, .15};
   std::array<double, 3> mean{};
   for (size_t i = 0; i < image.values.size(); ++i) mean[i % 3] += image.values[i];
-  for (double& m : mean) m /= static_cast<double>(image.values.size() / 3);
+  const size_t pixels = image.values.size() / 3;
+  for (double& m : mean) m /= static_cast<double>(pixels);
   FloatImage result = image;
   for (size_t i = 0; i < result.values.size(); ++i)
     result.values[i] = (result.values[i] - mean[i % 3]) * kFactor[static_cast<size_t>(severity)] + mean[i % 3];
@@ -73,9 +74,9 @@ FloatImage saturate(const FloatImage& image, int severity, Draw /*draw*/) {
     double factor, more;
   };
   constexpr std::array<Row, 5> kRows = {{{.3, 0}, {.1, 0}, {1.5, 0}, {2, .1}, {2.5, .2}}};
-  const auto [factor, more] = kRows[static_cast<size_t>(severity)];
+  const Row row = kRows[static_cast<size_t>(severity)];
   FloatImage result = image;
-  change_hsv(result, [&](Hsv& hsv) { hsv.saturation = std::clamp(hsv.saturation * factor + more, 0.0, 1.0); });
+  change_hsv(result, [&](Hsv& hsv) { hsv.saturation = std::clamp(hsv.saturation * row.factor + row.more, 0.0, 1.0); });
   return result;
 }
 

@@ -23,7 +23,8 @@ FloatImage line_filtered(const FloatImage& image, const std::vector<double>& wei
       for (int k = -radius; k <= radius; ++k) {
         const int from_y = vertical ? inside(y + k, image.height, border) : y;
         const int from_x = vertical ? x : inside(x + k, image.width, border);
-        const double w = weights[static_cast<size_t>(k + radius)];
+        const int tap = k + radius;
+        const double w = weights[static_cast<size_t>(tap)];
         for (int c = 0; c < image.channels; ++c) result.at(y, x, c) += w * image.at(from_y, from_x, c);
       }
     }
@@ -84,7 +85,8 @@ FloatImage filtered(const FloatImage& image, const Kernel& kernel) {
   FloatImage result(image.height, image.width, image.channels);
   for (int ky = -radius; ky <= radius; ++ky) {
     for (int kx = -radius; kx <= radius; ++kx) {
-      const double w = kernel.weights[static_cast<size_t>((ky + radius) * kernel.side + kx + radius)];
+      const int tap = (ky + radius) * kernel.side + kx + radius;
+      const double w = kernel.weights[static_cast<size_t>(tap)];
       if (w == 0) continue;
       for (int y = 0; y < image.height; ++y) {
         for (int x = 0; x < image.width; ++x) {
@@ -100,11 +102,14 @@ FloatImage filtered(const FloatImage& image, const Kernel& kernel) {
 
 std::vector<MotionStep> motion_steps(int radius, double sigma, double degrees) {
   const double angle = degrees * std::numbers::pi / 180;
+  const int taps = 2 * radius + 1;
   std::vector<double> weights;
-  for (int i = 0; i < 2 * radius + 1; ++i) weights.push_back(std::exp(-0.5 * i * i / (sigma * sigma)));
+  weights.reserve(static_cast<size_t>(taps));
+  for (int i = 0; i < taps; ++i) weights.push_back(std::exp(-0.5 * i * i / (sigma * sigma)));
   normalise(weights);
   std::vector<MotionStep> steps;
-  for (int i = 0; i < 2 * radius + 1; ++i)
+  steps.reserve(static_cast<size_t>(taps));
+  for (int i = 0; i < taps; ++i)
     steps.push_back({static_cast<int>(std::ceil(i * std::cos(angle) - 0.5)),
                      static_cast<int>(std::ceil(i * std::sin(angle) - 0.5)), weights[static_cast<size_t>(i)]});
   return steps;
