@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/model_contestant.h"
 
-#include <malloc.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -57,7 +56,6 @@ int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int6
 }
 
 ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {
-  malloc_trim(0);  // memory that others have given back shall not hide what this one takes
   const PeakMemory memory;
   torch::manual_seed(0);
   images_ = at::randn({batch, d.options.channels, d.height, d.width});

