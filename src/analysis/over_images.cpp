@@ -57,17 +57,22 @@ class InsideSums {
 
 }  // namespace
 
-void require_attention_maps(const models::Model& model) {
+std::optional<std::string> why_no_attention_maps(const models::Model& model) {
   const attention::Grid grid = model.dimensions().grid();
   for (const auto& mechanism : model.attentions()) {
     const std::string& name = mechanism->spec().name;
     if (attention::find_entry(name).family == attention::Family::linformer)
-      throw std::invalid_argument(name + " mixes keys with learned factors of either sign: it has no attention map");
+      return name + " mixes keys with learned factors of either sign: it has no attention map";
     const attention::Geometry& g = mechanism->geometry();
     if (!(g.query_grid == grid && g.key_grid == grid && g.cls == 1))
-      throw std::invalid_argument(model.dimensions().row.name +
-                                  " does not attend from a class token over all patches in every layer: no maps");
+      return model.dimensions().row.name +
+             " does not attend from a class token over all patches in every layer: no maps";
   }
+  return std::nullopt;
+}
+
+void require_attention_maps(const models::Model& model) {
+  if (const auto reason = why_no_attention_maps(model)) throw std::invalid_argument(*reason);
 }
 
 std::vector<double> diversity_over(const TrainedModel& subject, const DatasetPtr& images, int64_t layer,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/batches.h"
@@ -29,8 +31,11 @@ struct InsideOver {
 InsideOver inside_over(const training::TrainedModel& subject, const DatasetPtr& images, int64_t layer,
                        const RegionOf& region, const ImagesDone& done);
 
-/// Maps need shares that queries give to keys, which linformer's learned factors of either sign are not, and one grid
-/// of patches with a class token throughout. Throws std::invalid_argument with a line that says what is missing.
+/// A line that says why a model has no attention maps, if so: they need shares that queries give to keys, which
+/// linformer's learned factors of either sign are not, and one grid of patches with a class token throughout.
+std::optional<std::string> why_no_attention_maps(const models::Model& model);
+
+/// Throws std::invalid_argument with that line.
 void require_attention_maps(const models::Model& model);
 
 }  // namespace fib::analysis

@@ -124,5 +124,14 @@ TEST(AttentionMaps, are_refused_where_there_are_none) {
   EXPECT_THROW(attention_maps(*subject("full", images).module, input(s, 0), 64), std::invalid_argument);
 }
 
+TEST(AttentionMaps, need_a_class_token_that_sees_every_patch_in_every_layer) {
+  for (const char* model : {"mini_swin", "mini_cvt", "mini_mvitv2", "mini_iformer"}) {
+    const auto reason = why_no_attention_maps(*models::make(model, {}));
+    ASSERT_TRUE(reason) << model;
+    EXPECT_NE(reason->find(model), std::string::npos) << *reason;
+  }
+  EXPECT_FALSE(why_no_attention_maps(*models::make("mini_vit", {})));
+}
+
 }  // namespace
 }  // namespace fib::analysis

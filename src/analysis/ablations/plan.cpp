@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "data/registry/datasets.h"
 #include "models/table/cost.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
@@ -60,37 +60,34 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
+/// Of one epoch. For a folder of images nobody has counted, as many as CIFAR has.
 double training_images(const Recipe& recipe) {
-  static const std::map<std::string, double> known = {{"fashion-mnist", 6e4}, {"mnist", 6e4},
-                                                      {"cifar10", 5e4},       {"cifar100", 5e4},
-                                                      {"tiny-imagenet", 1e5}, {"imagenet", 1281167}};
-  const auto found = known.find(recipe.data.substr(0, recipe.data.find(':')));
-  const double all = (found == known.end() ? 5e4 : found->second) * (1 - recipe.validation_fraction);
-  const double some = recipe.limit_per_class > 0 ? 10.0 * static_cast<double>(recipe.limit_per_class) : all;
-  return std::min(all, some) * recipe.train_fraction;
-}
-
-/// Of one picture. All layers cost the same, so one is counted: supports with many random pairs take long to draw.
-double forward_macs(const Recipe& recipe) {
-  const models::Cost c = one_layer_cost(recipe);
-  const double block = c.qkv + c.scores + c.values + c.projection + c.mlp;
-  return c.patch_embed + c.head + block * static_cast<double>(models::find_row(recipe.model).depth);
+  constexpr double kUncounted = 5e4;
+  const DatasetRow& data = *parse_data_source(recipe.data).row;
+  const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
+                     (1 - recipe.validation_fraction);
+  const auto limit = static_cast<double>(recipe.limit_per_class * data.classes);
+  return (limit > 0 ? std::min(all, limit) : all) * recipe.train_fraction;
 }
 
 /// Forward and twice as much backward, for every image of every epoch.
 double training_macs(const Recipe& recipe) {
-  return 3 * forward_macs(recipe) * training_images(recipe) * static_cast<double>(recipe.epochs);
+  return 3 * picture_cost(recipe).total() * training_images(recipe) * static_cast<double>(recipe.epochs);
 }
 
 }  // namespace
 
-models::Cost one_layer_cost(const Recipe& recipe) {
+models::Cost picture_cost(const Recipe& recipe) {
   models::Options options;
   options.attention = AttentionSpec::parse(recipe.attention);
   if (recipe.resolution > 0) options.resolution = recipe.resolution;
   models::Dimensions dims = models::dimensions(recipe.model, options);
+  if (dims.row.kind != "vit") return models::cost(dims);
+  const auto depth = static_cast<double>(dims.row.depth);
   dims.row.depth = 1;
-  return models::cost(dims);
+  models::Cost c = models::cost(dims);
+  for (double* part : {&c.qkv, &c.scores, &c.values, &c.projection, &c.mlp}) *part *= depth;
+  return c;
 }
 
 Scale scale_of(const std::string& word) {

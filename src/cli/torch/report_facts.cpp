@@ -62,17 +62,8 @@ void add_predictions(PageRun& run, const TrainedModel& subject, const ReportEffo
         {images->item_name(p.index), small_view(subject, images->image(p.index)), p.truth, p.predicted, p.probability});
 }
 
-bool has_maps(const TrainedModel& subject) {
-  try {
-    analysis::require_attention_maps(*subject.module);
-    return true;
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
-}
-
 void add_maps(PageRun& run, const TrainedModel& subject, const ReportEffort& effort) {
-  if (!has_maps(subject)) return;
+  if (analysis::why_no_attention_maps(*subject.module)) return;
   const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.samples));
   for (size_t i = 0; i < images->size(); ++i) {
     const LookedAt looked = look_at(subject, images->image(i), std::nullopt);
