@@ -5,39 +5,53 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+fib=${FIB:-build/fib}
 out=${1:-runs/results}
 shift || true
-recipe=recipes/cifar10-results.toml
-# attention, seed; what the paper's claims rest on comes twice
+vit=vit_micro_patch2_28 convit=convit_micro_patch2_28 swin=swin_micro_patch2_window7_28
+# model, attention, seed; what the paper's claims rest on comes twice
 rows=(
-  "fibottention 0" "full 0" "fibottention-modified 0" "longformer 0" "fibottention:masking=zero 0" "bigbird 0"
-  "fibottention 1" "full 1" "fibottention-modified 1" "longformer 1" "sparse-transformer 0" "random 0"
-  "efficient 0" "linformer 0" "topk 0"
+  "$vit fibottention 0" "$vit full 0" "$vit fibottention-modified 0" "$vit longformer 0"
+  "$vit fibottention:masking=zero 0" "$vit bigbird 0" "$vit fibottention 1" "$vit full 1"
+  "$vit fibottention-modified 1" "$vit longformer 1" "$vit sparse-transformer 0" "$vit random 0" "$vit efficient 0"
+  "$vit linformer 0" "$vit topk 0"
+  "$convit full 0" "$convit fibottention 0" "$convit full 1" "$convit fibottention 1"
+  "$swin full 0" "$swin fibottention 0" "$swin full 1" "$swin fibottention 1"
 )
 
-name_of() { echo "${1//[:=]/-}-$2"; }
+# MODEL ATTENTION SEED
+directory_of() {
+  local backbone=${1%%_*}-
+  echo "$out/${backbone#vit-}${2//[:=]/-}-$3"
+}
 
 train_row() {
   local dir
-  dir=$out/$(name_of "$1" "$2")
+  dir=$(directory_of "$1" "$2" "$3")
   [[ -e $dir/summary.json ]] && return
   local options=(--resume)
-  [[ -e $dir/state.pt ]] || options=(--recipe "$recipe" --attention "$1" --seed "$2" "${@:3}")
-  build/fib --threads 1 train --out "$dir" "${options[@]}" >>"$dir.log" 2>&1
-  echo "trained $dir"
+  [[ -e $dir/state.pt ]] ||
+    options=(--recipe recipes/cifar10-results.toml --model "$1" --attention "$2" --seed "$3" "${@:4}")
+  if "$fib" --threads 1 train --out "$dir" "${options[@]}" >>"$dir.log" 2>&1; then
+    echo "trained $dir"
+  else
+    echo "results: $dir failed, see $dir.log" >&2
+  fi
 }
 
 mkdir -p "$out"
 for row in "${rows[@]}"; do
-  read -r attention seed <<<"$row"
+  read -r model attention seed <<<"$row"
   while (($(jobs -rp | wc -l) >= 2)); do wait -n; done
-  train_row "$attention" "$seed" "$@" &
+  train_row "$model" "$attention" "$seed" "$@" &
 done
 wait
 
-dirs=()
+finished=()
 for row in "${rows[@]}"; do
-  read -r attention seed <<<"$row"
-  dirs+=("$out/$(name_of "$attention" "$seed")")
+  read -r model attention seed <<<"$row"
+  dir=$(directory_of "$model" "$attention" "$seed")
+  [[ -e $dir/summary.json ]] && finished+=("$dir")
 done
-build/fib runs "${dirs[@]}" --plot "$out/curves.svg" | tee "$out/table.txt"
+"$fib" runs "${finished[@]}" --plot "$out/curves.svg" | tee "$out/table.txt"
+((${#finished[@]} == ${#rows[@]}))

@@ -6,7 +6,7 @@
 
 #include "cli/reproduce_report.h"
 #include "cli/table.h"
-#include "data/datasets.h"
+#include "data/registry/datasets.h"
 
 namespace fib::cli {
 namespace {

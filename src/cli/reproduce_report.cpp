@@ -126,7 +126,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
     const Row& row = a.rows[r];
     std::vector<std::string> cells = {
         row.label, row.attention,
-        fmt::format("{:.2f} %", 100 * ablations::one_layer_cost(first_run(runs, r).recipe).pruning_ratio)};
+        fmt::format("{:.2f} %", 100 * ablations::picture_cost(first_run(runs, r).recipe).pruning_ratio)};
     for (const std::string& data : data_of(runs)) cells.push_back(measured_text(measured(runs, r, data)));
     cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
     table.add_row(std::move(cells));
@@ -152,7 +152,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
     }
     rows.push_back({{"label", a.rows[r].label},
                     {"attention", a.rows[r].attention},
-                    {"pruning_ratio", ablations::one_layer_cost(first_run(runs, r).recipe).pruning_ratio},
+                    {"pruning_ratio", ablations::picture_cost(first_run(runs, r).recipe).pruning_ratio},
                     {"runs", list},
                     {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
   }

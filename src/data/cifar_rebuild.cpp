@@ -8,7 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "data/cifar.h"
-#include "data/packed_file.h"
+#include "data/registry/packed_file.h"
 
 namespace fib {
 namespace {

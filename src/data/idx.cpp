@@ -5,7 +5,7 @@
 
 #include "base/checked.h"
 #include "data/memory_dataset.h"
-#include "data/packed_file.h"
+#include "data/registry/packed_file.h"
 #include "data/row_info.h"
 
 namespace fib {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "data/dataset.h"
-#include "data/datasets.h"
+#include "data/registry/datasets.h"
 #include "data/subset.h"
 
 namespace fib {

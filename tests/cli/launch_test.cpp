@@ -57,6 +57,20 @@ TEST_F(Launch, finds_the_installed_program) {
   EXPECT_EQ(said_, "installed\n");
 }
 
+TEST_F(Launch, loads_neither_torch_nor_image_decoders) {
+  EXPECT_EQ(run("LD_TRACE_LOADED_OBJECTS=1", ""), 0);
+  EXPECT_NE(said_.find("libfmt"), std::string::npos) << said_;
+  for (const char* slow : {"libtorch", "imgcodecs"}) EXPECT_EQ(said_.find(slow), std::string::npos) << said_;
+}
+
+TEST_F(Launch, keeps_memory_between_steps_unless_told_otherwise) {
+  place_program("bin/fib-torch", "echo $GLIBC_TUNABLES");
+  EXPECT_EQ(run("", "bench"), 0);
+  EXPECT_NE(said_.find("glibc.malloc.hugetlb=1"), std::string::npos) << said_;
+  EXPECT_EQ(run("GLIBC_TUNABLES=glibc.malloc.check=0", "bench"), 0);
+  EXPECT_EQ(said_, "glibc.malloc.check=0\n");
+}
+
 TEST_F(Launch, lets_waiting_threads_sleep_unless_told_otherwise) {
   place_program("bin/fib-torch", "echo $OMP_WAIT_POLICY");
   run("env -u OMP_WAIT_POLICY", "bench");

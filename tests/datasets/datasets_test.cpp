@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/datasets.h"
+#include "data/registry/datasets.h"
 
 #include <gtest/gtest.h>
 

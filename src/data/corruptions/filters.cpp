@@ -14,7 +14,7 @@ void normalise(std::vector<double>& weights) {
   for (double& w : weights) w /= sum;
 }
 
-/// Along one axis; dy and dx say which.
+/// Along one axis.
 FloatImage line_filtered(const FloatImage& image, const std::vector<double>& weights, bool vertical, Border border) {
   const int radius = static_cast<int>(weights.size()) / 2;
   FloatImage result(image.height, image.width, image.channels);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/packed_file.h"
+#include "data/registry/packed_file.h"
 
 #include <zlib.h>
 

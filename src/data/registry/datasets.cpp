@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/datasets.h"
+#include "data/registry/datasets.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "base/nearest.h"
-#include "data/packed_file.h"
+#include "data/registry/packed_file.h"
 
 namespace fib {
 namespace {
@@ -52,6 +52,7 @@ const DatasetRow kRows[] = {
      kFashionFiles,
      kFashionClasses,
      10,
+     60'000,
      28,
      1,
      {.2860F},
@@ -66,6 +67,7 @@ const DatasetRow kRows[] = {
      kMnistFiles,
      kDigits,
      10,
+     60'000,
      28,
      1,
      {.1307F},
@@ -80,6 +82,7 @@ const DatasetRow kRows[] = {
      kCifar10Files,
      kCifar10Classes,
      10,
+     50'000,
      32,
      3,
      {.4914F, .4822F, .4465F},
@@ -94,6 +97,7 @@ const DatasetRow kRows[] = {
      kCifar100Files,
      {},
      100,
+     50'000,
      32,
      3,
      {.5071F, .4865F, .4409F},
@@ -108,6 +112,7 @@ const DatasetRow kRows[] = {
      kTinyImagenetFiles,
      {},
      200,
+     100'000,
      64,
      3,
      {.4802F, .4481F, .3975F},
@@ -122,6 +127,7 @@ const DatasetRow kRows[] = {
      kImagenetFiles,
      {},
      1000,
+     1'281'167,
      0,
      3,
      {.485F, .456F, .406F},
@@ -135,6 +141,7 @@ const DatasetRow kRows[] = {
      "",
      {},
      {},
+     0,
      0,
      0,
      3,

@@ -30,8 +30,9 @@ struct DatasetRow {
   std::string_view installed;  ///< where a Debian package puts it; empty where there is none
   std::span<const DatasetFile> files;
   std::span<const std::string_view> class_names;
-  int64_t classes;  ///< 0: as many as there are folders
-  int image_size;   ///< 0: sizes vary
+  int64_t classes;          ///< 0: as many as there are folders
+  int64_t training_images;  ///< 0: as many as there are files
+  int image_size;           ///< 0: sizes vary
   int channels;
   std::array<float, 3> mean, std;
   bool may_mirror;  ///< a mirrored image is of the same class
