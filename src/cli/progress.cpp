@@ -34,6 +34,13 @@ std::string bar_text(double share) {
   return text + std::string(static_cast<size_t>(kCells - eighths / 8 - (part > 0 ? 1 : 0)), ' ');
 }
 
+std::string speed_text(int64_t done, int64_t left, double seconds) {
+  if (done <= 0) return "";
+  const double each = seconds / static_cast<double>(done);
+  const std::string speed = each > 1 ? fmt::format("{:.1f} s each", each) : fmt::format("{:.1f}/s", 1 / each);
+  return fmt::format(", {}, {} left", speed, clock_text(each * static_cast<double>(left)));
+}
+
 Progress::Progress(std::string unit, int64_t total, bool quiet, int64_t done_before)
     : unit_(std::move(unit)),
       total_(total),
@@ -65,11 +72,9 @@ void Progress::show(int64_t done, const std::string& note) {
 }
 
 std::string Progress::text(int64_t done, double seconds) const {
-  const double rate = static_cast<double>(done - done_before_) / seconds;
   const double share = static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, total_));
-  const std::string left = done > done_before_ ? clock_text(static_cast<double>(total_ - done) / rate) : "?";
-  return fmt::format("{}{} of {} {}, {:.1f}/s, {} left", terminal_ ? bar_text(share) + " " : "", done, total_, unit_,
-                     rate, left);
+  return fmt::format("{}{} of {} {}{}", terminal_ ? bar_text(share) + " " : "", done, total_, unit_,
+                     speed_text(done - done_before_, total_ - done, seconds));
 }
 
 }  // namespace fib::cli

@@ -36,6 +36,9 @@ class Progress {
 /// "1:02:03", "2:03", without fractions.
 std::string clock_text(double seconds);
 
+/// ", 37.9/s, 2:02 left"; slow work has seconds each instead of a rate, work not begun neither.
+std::string speed_text(int64_t done, int64_t left, double seconds);
+
 /// Twenty cells filled by eighths: "████▌               ".
 std::string bar_text(double share);
 

@@ -20,3 +20,10 @@ TEST(Progress, fills_a_bar_of_constant_width) {
   EXPECT_EQ(bar_text(0), std::string(20, ' '));
   EXPECT_EQ(bar_text(2), bar_text(1));
 }
+
+TEST(Progress, tells_speed_once_something_is_done) {
+  using fib::cli::speed_text;
+  EXPECT_EQ(speed_text(0, 10, 5), "");
+  EXPECT_EQ(speed_text(100, 50, 2), ", 50.0/s, 0:01 left");
+  EXPECT_EQ(speed_text(2, 2, 9), ", 4.5 s each, 0:09 left");
+}

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace fib {
+namespace {
 
 using Integers = std::vector<int64_t>;
 
@@ -79,4 +80,5 @@ TEST(HeadWindow, refuses_what_makes_no_sense) {
   EXPECT_THROW(head_window(1, 0, 5, 65), std::invalid_argument);
 }
 
+}  // namespace
 }  // namespace fib
