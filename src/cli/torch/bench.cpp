@@ -12,6 +12,9 @@ void add_bench(CLI::App& command, const Globals& globals) {
   CLI::App* model = command.add_subcommand("model", "a whole model with one attention and another");
   model->fallthrough();
   add_bench_model(*model, globals);
+  CLI::App* data = command.add_subcommand("data", "a recipe's loader beside the steps it feeds");
+  data->fallthrough();
+  add_bench_data(*data, globals);
 }
 
 }  // namespace fib::cli

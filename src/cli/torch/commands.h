@@ -20,5 +20,6 @@ void add_report(CLI::App& command, const Globals& globals);
 void add_bench(CLI::App& command, const Globals& globals);
 void add_bench_attention(CLI::App& command, const Globals& globals);
 void add_bench_model(CLI::App& command, const Globals& globals);
+void add_bench_data(CLI::App& command, const Globals& globals);
 
 }  // namespace fib::cli
