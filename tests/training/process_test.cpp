@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <functional>
 
 #include "files.h"
+#include "free_port.h"
 #include "training/process_group.h"
 #include "training/reducer.h"
 
@@ -16,19 +15,8 @@ namespace fib::training {
 namespace {
 
 using test::error_of;
+using test::free_port;
 using test::mentions;
-
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  ::bind(socket, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(socket);
-  return ntohs(address.sin_port);
-}
 
 /// Runs `body` in two processes and tells whether both returned true. They are forked before torch starts any thread
 /// here.

@@ -2,9 +2,7 @@
 // fib train from the outside: what it writes, what it refuses, and that nothing that happens to it changes a bit.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/file.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,10 +15,12 @@
 #include "../run_fib.h"
 #include "background.h"
 #include "files.h"
+#include "free_port.h"
 #include "tiny_mnist.h"
 
 namespace {
 
+using fib::test::free_port;
 using fib::test::lines_of;
 using fib::test::mentions;
 using fib::test::start;
@@ -153,18 +153,6 @@ TEST_F(Train, stops_at_a_loss_that_is_not_finite) {
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(mentions(outcome.err, "is not finite at step")) << outcome.err;
   EXPECT_TRUE(mentions(outcome.err, "last good checkpoint is step")) << outcome.err;
-}
-
-int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  ::bind(socket, reinterpret_cast<sockaddr*>(&address), length);
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length);
-  ::close(socket);
-  return ntohs(address.sin_port);
 }
 
 /// The two processes of one run.
