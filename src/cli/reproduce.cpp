@@ -119,7 +119,10 @@ void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::v
                             last_line(jobs[job].log), jobs[job].log.string());
     progress.show(++done);
   };
-  const auto started = [&](size_t job) { progress.say("training " + label_of(ablation, runs[left[job]])); };
+  const auto started = [&](size_t job) {
+    const Run& run = runs[left[job]];
+    progress.say((run.state == State::unfinished ? "continuing " : "training ") + label_of(ablation, run));
+  };
   if (run_jobs(jobs, a.jobs, started, ended) == PoolOutcome::stopped) {
     fmt::print(stderr, "stopped; continue with: fib reproduce {} --scale {} --out {} --resume\n", a.name, a.scale,
                a.out);

@@ -4,7 +4,7 @@
 
 namespace fib::cli {
 
-/// While it lives SIGINT and SIGTERM only leave a note; the second one ends the program as usual.
+/// While it lives SIGINT and SIGTERM only leave a note; one that comes half a second later ends the program as usual.
 class StopSignals {
  public:
   StopSignals();

@@ -2,7 +2,7 @@
 #include "cli/train_pool.h"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,62 +10,36 @@
 #include <chrono>
 #include <csignal>
 #include <map>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 
 #include "cli/stop_signals.h"
 
-extern char** environ;
-
 namespace fib::cli {
 namespace {
 
-/// Output to a file, and default answers to the signals that the parent only notes.
-class SpawnSettings {
- public:
-  explicit SpawnSettings(const std::filesystem::path& log) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawn_file_actions_addopen(&actions_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0666);
-    posix_spawn_file_actions_adddup2(&actions_, STDOUT_FILENO, STDERR_FILENO);
-    posix_spawnattr_init(&attributes_);
-    sigset_t defaults;
-    sigemptyset(&defaults);
-    sigaddset(&defaults, SIGINT);
-    sigaddset(&defaults, SIGTERM);
-    posix_spawnattr_setsigdefault(&attributes_, &defaults);
-    // A group of its own: Ctrl-C reaches it through the parent, once.
-    posix_spawnattr_setpgroup(&attributes_, 0);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
+/// What the child does between fork and exec: only calls that are safe there.
+[[noreturn]] void become(char* const* argv, const char* log) {
+  // A group of its own: Ctrl-C reaches it through the parent, once. Should the parent be killed, it saves and ends too.
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  for (int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  const int file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0) execv(argv[0], argv);
+  constexpr int kCannotRun = 127;
+  _exit(kCannotRun);
+}
 
 pid_t start(const TrainJob& job) {
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  std::vector<std::string> words = {program};
+  std::vector<std::string> words = {std::filesystem::read_symlink("/proc/self/exe")};
   words.insert(words.end(), job.arguments.begin(), job.arguments.end());
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const SpawnSettings settings(job.log);
-  pid_t child = 0;
-  const int error =
-      posix_spawn(&child, program.c_str(), settings.actions(), settings.attributes(), argv.data(), environ);
-  if (error != 0) throw std::runtime_error("cannot start " + program + ": " + std::generic_category().message(error));
+  const pid_t child = fork();
+  if (child < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + words.front());
+  if (child == 0) become(argv.data(), job.log.c_str());
   return child;
 }
 

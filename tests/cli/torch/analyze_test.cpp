@@ -203,10 +203,10 @@ TEST_F(Reproduce, trains_the_rows_and_shows_them_beside_the_paper) {
 }
 
 /// Starts `fib` and interrupts it once the second run has a checkpoint.
-int interrupted(const std::string& arguments, const std::string& checkpoint) {
+int interrupted(const std::string& arguments, const std::string& checkpoint, int signal = SIGINT) {
   const pid_t child = start(arguments);
   for (int i = 0; i < 3000 && !fs::exists(checkpoint); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  kill(child, SIGINT);
+  kill(child, signal);
   return wait_for(child);
 }
 
@@ -222,6 +222,14 @@ TEST_F(Reproduce, goes_on_after_an_interruption_without_repeating_what_has_finis
   EXPECT_EQ(fs::last_write_time(path("cut/tiny/powers-of-2.fashion.0/summary.json")), first);
   EXPECT_TRUE(mentions(read_file(second + ".log"), "continuing after step"));
   for (const json& row : json::parse(resumed.out)["rows"]) EXPECT_TRUE(row["runs"][0]["top1"].is_number());
+}
+
+TEST_F(Reproduce, leaves_nobody_training_when_it_is_killed) {
+  const std::string second = path("killed/tiny/fib-1-1.fashion.0");
+  EXPECT_EQ(interrupted(command("killed", 3), second + "/state.pt", SIGKILL), 128 + SIGKILL);
+  const auto saved = [&] { return mentions(read_file(second + ".log"), "--resume"); };
+  for (int i = 0; i < 1000 && !saved(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(saved()) << read_file(second + ".log");
 }
 
 TEST_F(Reproduce, lists_what_there_is) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/stop_signals.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+using fib::cli::StopSignals;
+
+TEST(StopSignals, note_the_first_and_its_echo) {
+  const StopSignals signals;
+  EXPECT_EQ(StopSignals::received(), 0);
+  std::raise(SIGTERM);
+  std::raise(SIGTERM);
+  std::raise(SIGINT);
+  EXPECT_EQ(StopSignals::received(), SIGTERM);
+}
+
+TEST(StopSignals, end_the_program_when_the_wish_is_repeated) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const StopSignals signals;
+    std::raise(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    std::raise(SIGINT);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGINT);
+}
