@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/model_contestant.h"
 
-
 #include <algorithm>
 #include <stdexcept>
 
