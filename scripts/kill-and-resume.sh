@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Kills a training run at random moments, also while it writes checkpoints and while its disk is full, resumes it each
+# Kills a training run at random moments, every second time while it writes a file, fills its disk, resumes it each
 # time, and compares what is left at the end with a run that nobody disturbed: all bits must agree.
 # Usage: scripts/kill-and-resume.sh [KILLS=20] [PROCESSES=1]
 set -euo pipefail
@@ -38,7 +38,7 @@ mkdir "$work/data"
 take train 500
 take t10k 200
 
-# A checkpoint after every step, so that most kills meet one being written; everything random is on.
+# A checkpoint after every step; everything random is on.
 options=(--data "mnist:$work/data" --model vit_nano_patch2_28 --validation-fraction 0.2 --batch 20 --epochs 4 --threads 1
   --workers 1 --checkpoint-every 1 --log-every 1 --crop padded --mixup 0.8 --cutmix 1 --dropout 0.1 --drop-path 0.1
   --attention-dropout 0.1 --quiet)
@@ -58,11 +58,20 @@ start() {
   done
 }
 
-# Succeeds when every process of the run did.
+# Succeeds when every process of the run did; 137 when one was killed.
 finish() {
-  local pid code=0
-  for pid in "${pids[@]}"; do wait "$pid" || code=$?; done
+  local pid code=0 one
+  for pid in "${pids[@]}"; do
+    one=0
+    wait "$pid" 2>/dev/null || one=$?
+    ((one == 0 || code == 137)) || code=$one
+  done
   return "$code"
+}
+
+# Until a file of the run is being written, or it has ended.
+wait_for_writing() {
+  until compgen -G "$work/killed/.fib-*.tmp" >/dev/null; do kill -0 "${pids[0]}" 2>/dev/null || return 0; done
 }
 
 check_same() {
@@ -78,21 +87,29 @@ finish || { cat "$work/log" >&2; exit 1; }
 took=$(( ($(date +%s%N) - began) / 1000000 ))
 echo "undisturbed: $took ms"
 
-resume=()
-for ((i = 1; i <= kills; ++i)); do
+resume=() killed=0 finished=0 half_written=0
+while ((killed < kills)); do
   start --out "$work/killed" "${resume[@]}"
-  sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.3f", (0.1 + r / 32768) * t / 1000 }')"
-  victim=${pids[RANDOM % processes]}
-  if kill -9 "$victim" 2>/dev/null; then what=killed; else what="was already done"; fi
-  finish || true
+  sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.3f", (0.05 + r / 32768) * t / 1000 }')"
+  ((killed % 2 == 0)) || wait_for_writing
+  kill -9 "${pids[RANDOM % processes]}" 2>/dev/null || true
+  code=0
+  finish || code=$?
+  if ((code == 0)); then # it was faster: begin anew
+    check_same "$work/killed"
+    rm -r "$work/killed"
+    resume=() finished=$((finished + 1))
+    continue
+  fi
+  ((code == 137)) || { tail -5 "$work/log" >&2; exit 1; }
+  killed=$((killed + 1))
+  half_written=$((half_written + $(find "$work/killed" -name '.fib-*.tmp' 2>/dev/null | wc -l)))
   [[ -e $work/killed/config.toml ]] && resume=(--resume)
-  left=$(find "$work/killed" -name '.fib-*.tmp' 2>/dev/null | wc -l)
-  echo "$i of $kills: $what${left:+, $left files half written}"
 done
 start --out "$work/killed" "${resume[@]}"
 finish || { tail -5 "$work/log" >&2; exit 1; }
 check_same "$work/killed"
-echo "killed $kills times: the same bits"
+echo "killed $kills times, $half_written times while a file was being written, over $((finished + 1)) runs: the same bits"
 
 # A disk that is too small for a second checkpoint beside the first.
 mkdir "$work/small"
