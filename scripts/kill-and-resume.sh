@@ -74,6 +74,17 @@ wait_for_writing() {
   until compgen -G "$work/killed/.fib-*.tmp" >/dev/null; do kill -0 "${pids[0]}" 2>/dev/null || return 0; done
 }
 
+# The others notice within a step that one is gone, but before they have met they wait for it: then they are killed,
+# as torchrun does.
+end_waiting() {
+  local turn
+  for ((turn = 0; turn < 100; ++turn)); do
+    kill -0 "${pids[@]}" 2>/dev/null || return 0
+    sleep 0.1
+  done
+  kill -9 "${pids[@]}" 2>/dev/null || true
+}
+
 check_same() {
   local file
   for file in model.safetensors ema.safetensors best.safetensors metrics.jsonl; do
@@ -93,6 +104,7 @@ while ((killed < kills)); do
   sleep "$(awk -v r=$RANDOM -v t=$took 'BEGIN { printf "%.3f", (0.05 + r / 32768) * t / 1000 }')"
   ((killed % 2 == 0)) || wait_for_writing
   kill -9 "${pids[RANDOM % processes]}" 2>/dev/null || true
+  end_waiting 2>/dev/null
   code=0
   finish || code=$?
   if ((code == 0)); then # it was faster: begin anew

@@ -54,7 +54,17 @@ bool has_paper(const Ablation& a, const std::optional<double> Row::*column) {
 double or_nan(const std::optional<double>& value) { return value.value_or(std::nan("")); }
 
 bool has_axis(const Ablation& a) {
-  return std::all_of(a.rows.begin(), a.rows.end(), [](const Row& row) { return row.x.has_value(); });
+  return std::any_of(a.rows.begin(), a.rows.end(), [](const Row& row) { return row.x.has_value(); });
+}
+
+/// Where a row stands on the axis: a row without a place of its own is a line from end to end.
+std::vector<double> places(const Ablation& a, const Row& row) {
+  if (row.x) return {*row.x};
+  std::vector<double> all;
+  for (const Row& other : a.rows)
+    if (other.x) all.push_back(*other.x);
+  const auto [first, last] = std::minmax_element(all.begin(), all.end());
+  return {*first, *last};
 }
 
 /// `value` of each row as curves, one per series of the file.
@@ -65,7 +75,9 @@ report::Panel panel(const Ablation& a, const std::string& title, const Value& va
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const auto [found, added] = place.try_emplace(a.rows[r].series, result.series.size());
     if (added) result.series.push_back({a.rows[r].series, {}});
-    if (const double y = value(r); !std::isnan(y)) result.series[found->second].points.push_back({*a.rows[r].x, y, ""});
+    const double y = value(r);
+    if (std::isnan(y)) continue;
+    for (double x : places(a, a.rows[r])) result.series[found->second].points.push_back({x, y, ""});
   }
   return result;
 }
