@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing; says which, and does nothing when all are there.
-# Usage: scripts/install-deps.sh [GROUP...]   groups: core torch test lint (default: core torch test)
+# Usage: scripts/install-deps.sh [GROUP...]   groups: core torch test lint sanitize (default: core torch test)
 set -euo pipefail
 
 declare -A groups=(
@@ -9,7 +9,7 @@ declare -A groups=(
           libopencv-dev libjpeg-dev zlib1g-dev libtomlplusplus-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp gnuplot-nox dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch"
-  [lint]="clang-format-14 clang-tidy-14"
+  [lint]="clang-format-14 clang-tidy-14 libomp-14-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"
 )
 
