@@ -45,6 +45,7 @@ Progress::Progress(std::string unit, int64_t total, bool quiet, int64_t done_bef
     : unit_(std::move(unit)),
       total_(total),
       done_before_(done_before),
+      last_done_(done_before),
       quiet_(quiet),
       terminal_(isatty(STDERR_FILENO) != 0),
       begin_(std::chrono::steady_clock::now()) {}
@@ -64,9 +65,10 @@ void Progress::say(const std::string& line) {
 void Progress::show(int64_t done, const std::string& note) {
   if (quiet_) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  if (done > last_done_) last_done_ = done, advanced_ = seconds;
   if (seconds - shown_ < (terminal_ ? kBarSeconds : kLineSeconds)) return;
   shown_ = seconds;
-  fmt::print(stderr, "{}{}{}{}", terminal_ ? "\r\033[K" : "", text(done, seconds), note.empty() ? "" : ", " + note,
+  fmt::print(stderr, "{}{}{}{}", terminal_ ? "\r\033[K" : "", text(done, advanced_), note.empty() ? "" : ", " + note,
              terminal_ ? "" : "\n");
   std::fflush(stderr);
 }

@@ -27,10 +27,11 @@ class Progress {
   std::string text(int64_t done, double seconds) const;
 
   std::string unit_;
-  int64_t total_, done_before_;
+  int64_t total_, done_before_, last_done_;
   bool quiet_, terminal_;
   std::chrono::steady_clock::time_point begin_;
-  double shown_ = 0;  ///< seconds after begin_
+  double shown_ = 0;     ///< seconds after begin_
+  double advanced_ = 0;  ///< when more was done than before: other work meanwhile does not lower the rate shown
 };
 
 /// "1:02:03", "2:03", without fractions.
