@@ -30,8 +30,8 @@ done
 
 if [[ ! -e $out/interrupted/summary.json ]]; then
   echo "== $out/interrupted"
-  timeout --signal=INT 30 "$fib" prune "${search[@]}" --ratio 0.50 --checkpoint-every 20 --out "$out/interrupted" || true
-  "$fib" prune --out "$out/interrupted" --resume
+  timeout --signal=INT 30 "$fib" prune "${search[@]}" --ratio 0.50 --checkpoint-every 20 --out "$out/interrupted" ||
+    "$fib" prune --out "$out/interrupted" --resume
 fi
 cmp "$out/search-50/pruned.safetensors" "$out/interrupted/pruned.safetensors"
 echo "interrupted and resumed: the same bits"

@@ -63,7 +63,7 @@ Robustness measure_robustness(const TrainedModel& subject, const CorruptionSets&
   int64_t count = 0;
   for (const std::string& name : sets.corruptions) {
     for (int64_t severity : sets.severities) {
-      const corruptions::Corruption c{name, static_cast<int>(severity), sets.seed};
+      const corruptions::Corruption c{name, static_cast<int>(severity), static_cast<uint64_t>(sets.seed)};
       r.top1[name][severity] = top1_on(subject, corrupted(subject, r.source, c), sets.images);
       if (done) done(++count, name);
     }

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/data_bench.h"
 
-#include <chrono>
-
 #include "bench/model_contestant.h"
 #include "bench/timing.h"
 #include "training/experiment.h"
+#include "training/stopwatch.h"
 
 namespace fib::bench {
 namespace {
 
 double loader_speed(const Loader& loader, double seconds) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const training::Stopwatch watch;
   double images = 0;
-  for (uint64_t epoch = 0; elapsed() < seconds; ++epoch) {
+  for (uint64_t epoch = 0; watch.seconds() < seconds; ++epoch) {
     BatchStream stream = loader.epoch(epoch);
     while (const auto batch = stream.next()) {
       images += static_cast<double>(batch->size());
-      if (elapsed() >= seconds) break;
+      if (watch.seconds() >= seconds) break;
     }
   }
-  return images / elapsed();
+  return images / watch.seconds();
 }
 
 double training_speed(const models::Dimensions& dims, int64_t batch, double seconds) {

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kSameWishMs = 500;
 
 std::atomic<int> noted{0};
-std::atomic<int64_t> noted_at{0};
+std::atomic<int64_t> noted_at{0};  ///< 0: not yet. It decides who is first; another thread may get the echo meanwhile.
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 int64_t now_ms() {
@@ -24,10 +24,11 @@ int64_t now_ms() {
 }
 
 extern "C" void note_signal(int signal) {
-  int none = 0;
-  if (noted.compare_exchange_strong(none, signal)) {
-    noted_at = now_ms();
-  } else if (now_ms() - noted_at > kSameWishMs) {
+  const int64_t now = now_ms();
+  int64_t first = 0;
+  if (noted_at.compare_exchange_strong(first, now)) {
+    noted = signal;
+  } else if (now - first > kSameWishMs) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
@@ -37,6 +38,7 @@ extern "C" void note_signal(int signal) {
 
 StopSignals::StopSignals() {
   noted = 0;
+  noted_at = 0;
   std::signal(SIGINT, note_signal);
   std::signal(SIGTERM, note_signal);
 }

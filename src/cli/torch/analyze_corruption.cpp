@@ -23,7 +23,6 @@ using training::TrainedModel;
 struct CorruptionArguments : AnalyzeArguments {
   analysis::CorruptionSets sets;
   std::string bars;
-  int64_t seed = 0;
 };
 
 struct Measured {
@@ -80,7 +79,7 @@ std::string robustness_text(const CorruptionArguments& a, const std::vector<Meas
   const Robustness& first = all.front().robustness;
   return table.to_string() + fmt::format("\n{} images of {}, {}. A corruption's line is its mean over severities {}.\n",
                                          report::grouped(first.images), all.front().data,
-                                         first.source.empty() ? fmt::format("corrupted here with seed {}", a.seed)
+                                         first.source.empty() ? fmt::format("corrupted here with seed {}", a.sets.seed)
                                                               : "corrupted images from " + first.source,
                                          fmt::join(a.sets.severities, " "));
 }
@@ -110,7 +109,6 @@ report::BarPlot corruption_plot(const CorruptionArguments& a, const std::vector<
 
 void complete(CorruptionArguments& a) {
   a.sets.images = a.images;
-  a.sets.seed = static_cast<uint64_t>(a.seed);
   if (a.sets.corruptions.empty()) a.sets.corruptions = corruptions::names();
   for (const std::string& name : a.sets.corruptions) corruptions::index_of(name);
   if (a.sets.severities.empty()) a.sets.severities = {1, 2, 3, 4, 5};
@@ -125,7 +123,7 @@ void run(CorruptionArguments a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::write_plot(severity_plot(a, all), plot);
   if (!a.bars.empty()) report::write_plot(corruption_plot(a, all), a.bars);
   if (a.json) {
-    fmt::print("{}\n", robustness_json(all, a.seed).dump());
+    fmt::print("{}\n", robustness_json(all, a.sets.seed).dump());
   } else if (!globals.quiet) {
     fmt::print("{}", robustness_text(a, all));
   }
@@ -145,7 +143,7 @@ void add_analyze_corruption(CLI::App& command, const Globals& globals) {
   add_integers(command, "--severity", a->sets.severities, {1, corruptions::kSeverities}, "only these, of 1 to 5");
   command.add_option("--published", a->sets.published, "folder with the .npy files of CIFAR-10-C or CIFAR-100-C")
       ->type_name("DIR");
-  add_integer(command, "--seed", a->seed, {0, INT64_MAX}, "of the corruptions made here")->capture_default_str();
+  add_integer(command, "--seed", a->sets.seed, {0, INT64_MAX}, "of the corruptions made here")->capture_default_str();
   command.footer(
       "Published files are used where they lie: --published, else CIFAR-10-C or CIFAR-100-C below the data root. "
       "Otherwise\nthe clean test images are corrupted with the published parameters; frost has a texture of ours.\n"

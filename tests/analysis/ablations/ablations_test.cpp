@@ -114,6 +114,29 @@ TEST(Plan, estimates_time_from_finished_runs_where_there_are_some) {
   EXPECT_LT(measured, 8) << "the sparse one costs less than the dense one's eight seconds";
 }
 
+TEST(Plan, counts_what_a_picture_costs_in_every_kind_of_backbone) {
+  for (const char* model : {"vit_micro_patch2_28", "convit_micro_patch2_28", "swin_micro_patch2_window7_28"}) {
+    training::Recipe recipe;
+    recipe.model = model;
+    recipe.attention = "fibottention";
+    models::Options options;
+    options.attention = AttentionSpec::parse(recipe.attention);
+    EXPECT_DOUBLE_EQ(picture_cost(recipe).total(), models::cost(models::dimensions(model, options)).total()) << model;
+  }
+}
+
+TEST(Plan, estimates_the_images_that_the_dataset_has) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder, "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n");
+  const auto seconds = [&](const std::string& data) {
+    Request asked = request(folder.path());
+    asked.overrides = {{"data", data}, {"limit_per_class", "10"}};
+    const auto runs = plan(a, asked);
+    return estimated_seconds(runs[0], runs, 10);
+  };
+  EXPECT_NEAR(seconds("cifar100") / seconds("cifar10"), 10, 1e-9) << "ten images of a hundred classes, of ten classes";
+}
+
 TEST(Plan, has_a_run_for_every_seed) {
   const test::TemporaryDirectory folder;
   const Ablation a = file_with(folder, "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n");
