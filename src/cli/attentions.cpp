@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attention/catalogue/catalogue.h"
+#include "attention/catalogue.h"
 #include "cli/commands.h"
 #include "cli/table.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/table/cost.h"
+#include "models/cost.h"
 #include "report/line_plot.h"
 
 namespace fib::cli {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model_options.h"
 
-#include "attention/catalogue/catalogue.h"
+#include "attention/catalogue.h"
 
 namespace fib::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/options.h"
-#include "models/table/table.h"
+#include "models/table.h"
 
 namespace fib::cli {
 

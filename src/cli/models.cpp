@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "models/table/cost.h"
+#include "models/cost.h"
 #include "report/words.h"
 
 namespace fib::cli {

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "attention/catalogue/catalogue.h"
+#include "attention/catalogue.h"
 
 namespace fib::cli {
 namespace {

@@ -1,143 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/iformer.h"
+// Convolutions on large grids, single-head attention on the two smallest.
+#include "attention/catalogue.h"
+#include "models/kinds.h"
+#include "models/meter.h"
 
 namespace fib::models {
 namespace {
 
-/// Depthwise, then to hidden channels, GELU and back; or only the latter.
-class ConvBranch final : public torch::nn::Module {
- public:
-  struct Shape {
-    int64_t dim = 0;
-    int64_t hidden = 0;
-    int64_t kernel = 0;  ///< of the depthwise convolution; 0: none
-  };
+/// Queries and keys are this much narrower than values, by stage.
+constexpr int64_t kQueryReduction[] = {1, 1, 2, 4};
 
-  explicit ConvBranch(const Shape& shape) {
-    int place = 0;
-    if (shape.kernel > 0) {
-      spread_ = std::make_shared<ConvNorm>(ConvConfig{shape.dim, shape.dim, shape.kernel, 1, true});
-      register_module(std::to_string(place++), spread_);
+std::vector<attention::Grid> iformer_grids(const Dimensions& d) {
+  std::vector<attention::Grid> list = {halved(halved({d.height, d.width}))};
+  while (list.size() < d.row.stages.size()) list.push_back(halved(list.back()));
+  return list;
+}
+
+AttentionLayer iformer_layer(const Dimensions& d, size_t stage, int64_t layer) {
+  const int64_t dim = d.row.stages[stage].dim;
+  AttentionLayer place = square_layer(spec_of(d, true), {dim, 1, 0, iformer_grids(d)[stage], layer});
+  place.geometry.head_dim = dim / kQueryReduction[stage];
+  place.geometry.head_dim = attention::query_key_dim(place.attention, place.geometry);
+  return place;
+}
+
+std::vector<AttentionLayer> iformer_layers(const Dimensions& d) {
+  std::vector<AttentionLayer> layers;
+  for (size_t s = 0; s < d.row.stages.size(); ++s) {
+    for (char letter : d.row.stages[s].layout) {
+      if (letter == 'a') layers.push_back(iformer_layer(d, s, static_cast<int64_t>(layers.size())));
     }
-    up_ = register_module(std::to_string(place), std::make_shared<ConvNorm>(ConvConfig{shape.dim, shape.hidden}));
-    // The place between is the activation's.
-    down_ = register_module(std::to_string(place + 2), std::make_shared<ConvNorm>(ConvConfig{shape.hidden, shape.dim}));
   }
+  return layers;
+}
 
-  at::Tensor forward(const at::Tensor& x) {
-    return down_->forward(at::gelu(up_->forward(spread_ ? spread_->forward(x) : x)));
+void conv_norm(Meter& meter, Meter::Part part, int64_t outputs, const ConvShape& shape) {
+  meter.conv(part, outputs, shape);
+  meter.norm(shape.to);
+}
+
+void count_stem(Meter& meter, const Dimensions& d) {
+  const int64_t half = d.row.dim / 2;
+  const attention::Grid first = halved({d.height, d.width}), second = halved(first);
+  conv_norm(meter, &Cost::patch_embed, first.tokens(), {d.options.channels, half, 5});
+  conv_norm(meter, &Cost::patch_embed, second.tokens(), {half, 4 * half, 5});
+  conv_norm(meter, &Cost::patch_embed, second.tokens(), {4 * half, d.row.dim});
+}
+
+void count_attention(Meter& meter, const AttentionLayer& layer, int64_t dim) {
+  const int64_t tokens = layer.geometry.query_tokens(), qk = layer.geometry.head_dim;
+  for (int64_t channels : {qk, qk, 2 * dim}) conv_norm(meter, &Cost::qkv, tokens, {dim, channels});
+  meter.attention(layer);
+  conv_norm(meter, &Cost::projection, tokens, {dim, dim});
+}
+
+void count_convolutions(Meter& meter, const Row& row, char letter, int64_t dim, int64_t tokens) {
+  if (letter == 'c') conv_norm(meter, &Cost::mlp, tokens, {dim, dim, 7, true});
+  if (letter == 'p') conv_norm(meter, &Cost::mlp, tokens, {dim, dim, 3, true});
+  if (letter == 'p') return;
+  const int64_t hidden = dim * (letter == 'c' ? row.conv_ratio : row.ffn_ratio);
+  conv_norm(meter, &Cost::mlp, tokens, {dim, hidden});
+  conv_norm(meter, &Cost::mlp, tokens, {hidden, dim});
+}
+
+Cost iformer_cost(const Dimensions& d) {
+  const std::vector<attention::Grid> grid = iformer_grids(d);
+  const std::vector<AttentionLayer> layers = iformer_layers(d);
+  Meter meter(grid[0].tokens());
+  count_stem(meter, d);
+  auto layer = layers.begin();
+  for (size_t s = 0; s < d.row.stages.size(); ++s) {
+    const Stage& stage = d.row.stages[s];
+    if (s > 0) conv_norm(meter, &Cost::patch_embed, grid[s].tokens(), {d.row.stages[s - 1].dim, stage.dim, 3});
+    for (char letter : stage.layout) {
+      if (letter == 'a') {
+        count_attention(meter, *layer++, stage.dim);
+      } else {
+        count_convolutions(meter, d.row, letter, stage.dim, grid[s].tokens());
+      }
+    }
   }
-
- private:
-  std::shared_ptr<ConvNorm> spread_, up_, down_;
-};
-
-/// Single-head modulation attention: the values and the gate that multiplies what they give are sigmoids.
-class ModulationBranch final : public torch::nn::Module {
- public:
-  ModulationBranch(int64_t dim, const AttentionLayer& layer, const BlockRates& rates)
-      : mechanism_(attention::make(layer.attention, layer.geometry, rates.attention_dropout)) {
-    const int64_t qk = mechanism_->geometry().head_dim;
-    q_ = register_module("q", std::make_shared<ConvNorm>(ConvConfig{dim, qk}));
-    k_ = register_module("k", std::make_shared<ConvNorm>(ConvConfig{dim, qk}));
-    proj_ = register_module("proj", std::make_shared<ConvNorm>(ConvConfig{dim, dim}));
-    v_gate_ = register_module("v_gate", std::make_shared<ConvNorm>(ConvConfig{dim, 2 * dim}));
-    register_module("mechanism", mechanism_);
-  }
-
-  at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor tokens = to_tokens(x).contiguous();  // [B,N,C]
-    const std::vector<at::Tensor> parts = at::sigmoid(v_gate_->forward_tokens(tokens)).chunk(2, 2);
-    const at::Tensor mixed = mechanism_->forward(
-        {q_->forward_tokens(tokens).unsqueeze(1), k_->forward_tokens(tokens).unsqueeze(1), parts[0].unsqueeze(1), {}});
-    return to_picture(proj_->forward_tokens(mixed * parts[1]), {x.size(2), x.size(3)});
-  }
-
-  const attention::MechanismPtr& mechanism() const { return mechanism_; }
-
- private:
-  std::shared_ptr<ConvNorm> q_, k_, proj_, v_gate_;
-  attention::MechanismPtr mechanism_;
-};
+  meter.norm(d.row.stages.back().dim);
+  meter.head(d.row.stages.back().dim, d.row.classes);
+  return meter.total();
+}
 
 }  // namespace
 
-Iformer::Iformer(const Dimensions& dims) : Model(dims), stages_(dims.row.stages.size()) {
-  register_stem();
-  for (size_t s = 1; s < stages_.size(); ++s) register_shrinking(s);
-  for (size_t s = 0; s < stages_.size(); ++s) register_blocks(s);
-  const int64_t dim = dims.row.stages.back().dim;
-  norm_ = std::make_shared<BatchNorm>(dim);
-  head_ = std::make_shared<Linear>(dim, dims.row.classes);
-  register_at(*this, "classifier.classifier.bn", norm_);
-  register_at(*this, "classifier.classifier.l", head_);
-  if (dims.options.initialise) initialise_convolutional(*this, KernelStart::normal);
-}
-
-/// Two convolutions that each halve the picture's sides, the second four times as wide, and one that narrows again.
-void Iformer::register_stem() {
-  const int64_t dim = dimensions().row.dim, half = dim / 2;
-  std::vector<std::shared_ptr<ConvNorm>>& parts = stages_[0].shrink;
-  parts = {std::make_shared<ConvNorm>(ConvConfig{dimensions().options.channels, half, 5, 2}),
-           std::make_shared<ConvNorm>(ConvConfig{half, 4 * half, 5, 2}),
-           std::make_shared<ConvNorm>(ConvConfig{4 * half, dim})};
-  register_at(*this, "downsample_layers.0.0", parts[0]);
-  register_at(*this, "downsample_layers.0.2.conv_exp_bn1", parts[1]);
-  register_at(*this, "downsample_layers.0.2.conv_pwl_bn2", parts[2]);
-}
-
-void Iformer::register_shrinking(size_t stage) {
-  const std::vector<Stage>& rows = dimensions().row.stages;
-  const auto part = std::make_shared<ConvNorm>(ConvConfig{rows[stage - 1].dim, rows[stage].dim, 3, 2});
-  register_at(*this, "downsample_layers." + std::to_string(stage) + ".0", part);
-  stages_[stage].shrink = {part};
-}
-
-template <class Part>
-Iformer::Branch Iformer::registered(const std::string& path, std::shared_ptr<Part> part) {
-  register_at(*this, path, part);
-  return [part](const at::Tensor& x) { return part->forward(x); };
-}
-
-Iformer::Branch Iformer::make_branch(char letter, const Stage& stage, const std::string& place) {
-  const int64_t dim = stage.dim, conv_hidden = dimensions().row.conv_ratio * dim;
-  const std::string block = "stages." + place + ".block.", mixer = block + "token_channel_mixer.m";
-  if (letter == 'c') return registered(mixer, std::make_shared<ConvBranch>(ConvBranch::Shape{dim, conv_hidden, 7}));
-  // A depthwise convolution, whose borders tell tokens where they are.
-  if (letter == 'p') return registered(block + "cpe.m", std::make_shared<ConvNorm>(ConvConfig{dim, dim, 3, 1, true}));
-  if (letter == 'f') {
-    const ConvBranch::Shape shape{dim, dimensions().row.ffn_ratio * dim, 0};
-    return registered(block + "channel_mixer.m", std::make_shared<ConvBranch>(shape));
-  }
-  const AttentionLayer layer = attention_layers(dimensions())[mechanisms_.size()];
-  const auto branch = std::make_shared<ModulationBranch>(dim, layer, rates_of(dimensions().options, 0, 1));
-  mechanisms_.push_back(branch->mechanism());
-  return registered(mixer, branch);
-}
-
-void Iformer::register_blocks(size_t stage) {
-  const Stage& row = dimensions().row.stages[stage];
-  for (size_t i = 0; i < row.layout.size(); ++i) {
-    const std::string place = std::to_string(stage) + "." + std::to_string(i);
-    stages_[stage].branches.push_back(make_branch(row.layout[i], row, place));
-  }
-}
-
-at::Tensor Iformer::encoded(const at::Tensor& images) {
-  check_images(images);
-  at::Tensor x = images;
-  int64_t block = 0;
-  for (const StageParts& stage : stages_) {
-    for (const auto& part : stage.shrink) {
-      x = part->forward(x);
-      if (part != stage.shrink.back()) x = at::gelu(x);
-    }
-    for (const auto& branch : stage.branches) {
-      const double rate = rates_of(dimensions().options, block++, dimensions().row.depth).drop_path;
-      x = add_branch(x, drop_path(branch(x), rate, is_training()));
-    }
-  }
-  return x;
-}
+const Kind kIformer{"iformer", "classifier.classifier.l", refuse_other_patches, iformer_layers, iformer_cost};
 
 }  // namespace fib::models

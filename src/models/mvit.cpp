@@ -1,107 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/mvit.h"
-
-#include "models/pooled_attention.h"
+// Pooled attention: keys and values stand on a smaller grid than queries, and queries shrink from stage to stage.
+#include "attention/catalogue.h"
+#include "models/kinds.h"
+#include "models/meter.h"
 
 namespace fib::models {
+namespace {
 
-/// Width changes inside attention, and with the grid on the way around it.
-class Mvit::PooledBlock : public torch::nn::Module {
- public:
-  PooledBlock(const PooledAttention::Shape& shape, const AttentionLayer& layer, const BlockRates& rates)
-      : stride_(shape.query_stride), drop_path_(rates.drop_path) {
-    const int64_t dim = layer.geometry.heads * layer.geometry.value_dim;
-    norm1_ = register_module("norm1", std::make_shared<LayerNorm>(shape.from));
-    if (shape.from != dim) {
-      shortcut_ = register_module("shortcut_proj_attn", std::make_shared<Linear>(shape.from, dim));
-    }
-    attn_ = register_module("attn", std::make_shared<PooledAttention>(shape, layer, rates));
-    norm2_ = register_module("norm2", std::make_shared<LayerNorm>(dim));
-    mlp_ = register_module("mlp", std::make_shared<Mlp>(MlpShape{dim, 4 * dim}, rates.dropout));
-  }
+attention::Grid every(int64_t stride, const attention::Grid& grid) {
+  return {(grid.height + stride - 1) / stride, (grid.width + stride - 1) / stride};
+}
 
-  at::Tensor forward(const at::Tensor& x, const attention::Grid& grid) {
-    const at::Tensor normed = norm1_->forward(x);
-    const at::Tensor around = shrunk(shortcut_ ? shortcut_->forward(normed) : x, grid);
-    const at::Tensor y = add_branch(around, drop_path(attn_->forward(normed, grid), drop_path_, is_training()));
-    return add_branch(y, drop_path(mlp_->forward(norm2_->forward(y)), drop_path_, is_training()));
-  }
+/// Keys and values are as many in every stage.
+int64_t key_stride(size_t stage) { return std::max<int64_t>(1, 4 >> stage); }
 
-  PooledAttention& attention() { return *attn_; }
+/// Scores have terms for the distances in rows and in columns. q carries its products with them, and k ones where its
+/// row and column are, behind the channels of the head: so they are part of q·k, and no matrix of them is made.
+AttentionLayer mvit_layer(const Dimensions& d, size_t stage, const attention::Grid& grid, int64_t block) {
+  const Stage& s = d.row.stages[stage];
+  const bool replaced = static_cast<int64_t>(stage) < d.row.replaced;
+  AttentionLayer layer = square_layer(spec_of(d, replaced), {s.dim, s.heads, 0, grid, block});
+  layer.replaced = replaced;
+  attention::Geometry& g = layer.geometry;
+  g.key_grid = every(key_stride(stage), grid);
+  if (stage > 0 && block == 0) g.query_grid = halved(grid);
+  g.head_dim = g.value_dim + g.key_grid.height + g.key_grid.width;
+  g.scale = 1.0;
+  g.bias = true;
+  return layer;
+}
 
- private:
-  at::Tensor shrunk(const at::Tensor& x, const attention::Grid& grid) const {
-    if (stride_ == 1) return x;
-    return to_tokens(at::max_pool2d(to_picture(x, grid), 3, stride_, 1)).contiguous();
-  }
-
-  std::shared_ptr<LayerNorm> norm1_, norm2_;
-  std::shared_ptr<Linear> shortcut_;
-  std::shared_ptr<PooledAttention> attn_;
-  std::shared_ptr<Mlp> mlp_;
-  int64_t stride_;
-  double drop_path_;
-};
-
-Mvit::Mvit(const Dimensions& dims) : Model(dims) {
-  const Row& row = dims.row;
-  patch_embed_ = std::make_shared<Conv>(
-      ConvConfig{.from = dims.options.channels, .to = row.dim, .kernel = 7, .stride = 4, .bias = true});
-  register_at(*this, "patch_embed.proj", patch_embed_);
-  const std::vector<AttentionLayer> layers = attention_layers(dims);
-  int64_t from = row.dim, depth = 0;
-  for (size_t s = 0; s < row.stages.size(); ++s) {
-    for (int64_t i = 0; i < row.stages[s].depth; ++i, ++depth) {
-      const PooledAttention::Shape shape{from, s > 0 && i == 0 ? 2 : 1, std::max<int64_t>(1, 4 >> s)};
-      blocks_.push_back(std::make_shared<PooledBlock>(shape, layers[static_cast<size_t>(depth)],
-                                                      rates_of(dims.options, depth, row.depth)));
-      register_at(*this, "stages." + std::to_string(s) + ".blocks." + std::to_string(i), blocks_.back());
-      from = row.stages[s].dim;
+std::vector<AttentionLayer> mvit_layers(const Dimensions& d) {
+  std::vector<AttentionLayer> layers;
+  attention::Grid grid = halved(halved({d.height, d.width}));
+  for (size_t s = 0; s < d.row.stages.size(); ++s) {
+    for (int64_t i = 0; i < d.row.stages[s].depth; ++i) {
+      AttentionLayer layer = mvit_layer(d, s, grid, i);
+      grid = layer.geometry.query_grid;
+      layer.geometry.layer = static_cast<int64_t>(layers.size());
+      layers.push_back(layer);
     }
   }
-  norm_ = register_module("norm", std::make_shared<LayerNorm>(from));
-  head_ = std::make_shared<Linear>(from, row.classes);
-  register_at(*this, "head.fc", head_);
-  if (dims.options.initialise) initialise();
+  return layers;
 }
 
-void Mvit::initialise() {
-  const at::NoGradGuard no_grad;
-  initialise_convolutional(*this, KernelStart::uniform);
-  for (auto& item : named_parameters()) {
-    if (item.key().find(".rel_pos_") != std::string::npos) item.value().normal_(0.0, 0.02);
+/// As it is usually counted: products of q with the tables once, scores on the channels of the head.
+void count_scores(Meter& meter, AttentionLayer layer) {
+  attention::Geometry& g = layer.geometry;
+  const int64_t distances = g.key_grid.height + g.key_grid.width;
+  g.head_dim = g.value_dim;
+  meter.attention(layer);
+  meter.macs(&Cost::scores, static_cast<double>(g.heads * g.query_tokens() * distances * g.value_dim));
+  const int64_t rows = 2 * std::max(g.query_grid.height, g.key_grid.height) - 1;
+  const int64_t columns = 2 * std::max(g.query_grid.width, g.key_grid.width) - 1;
+  meter.parameters((rows + columns) * g.value_dim);
+}
+
+/// `inputs` tokens of `from` channels enter.
+void count_mvit_block(Meter& meter, const AttentionLayer& layer, int64_t inputs, int64_t from) {
+  const attention::Geometry& g = layer.geometry;
+  const int64_t dim = g.heads * g.value_dim, queries = g.query_tokens();
+  meter.norm(from);
+  if (from != dim) meter.linear(&Cost::projection, inputs, {from, dim});
+  meter.linear(&Cost::qkv, inputs, {from, 3 * dim});
+  for (int64_t outputs : {queries, g.key_tokens(), g.key_tokens()}) {
+    meter.conv(&Cost::qkv, g.heads * outputs, {g.value_dim, g.value_dim, 3, true});
+    meter.norm(g.value_dim);
   }
+  count_scores(meter, layer);
+  meter.linear(&Cost::projection, queries, {dim, dim});
+  meter.norm(dim);
+  meter.mlp(queries, dim, 4 * dim);
 }
 
-at::Tensor Mvit::tokens(const at::Tensor& images) {
-  check_images(images);
-  const at::Tensor embedded = patch_embed_->forward(images);
-  attention::Grid grid{embedded.size(2), embedded.size(3)};
-  at::Tensor x = to_tokens(embedded).contiguous();
-  for (const auto& block : blocks_) {
-    x = block->forward(x, grid);
-    grid = block->attention().mechanism()->geometry().query_grid;
+Cost mvit_cost(const Dimensions& d) {
+  int64_t tokens = halved(halved({d.height, d.width})).tokens(), dim = d.row.dim;
+  Meter meter(tokens);
+  meter.conv(&Cost::patch_embed, tokens, {d.options.channels, dim, 7, false, true});
+  for (const AttentionLayer& layer : mvit_layers(d)) {
+    count_mvit_block(meter, layer, tokens, dim);
+    tokens = layer.geometry.query_tokens();
+    dim = layer.geometry.heads * layer.geometry.value_dim;
   }
-  return norm_->forward(x);
+  meter.norm(dim);
+  meter.head(dim, d.row.classes);
+  return meter.total();
 }
 
-std::vector<attention::MechanismPtr> Mvit::attentions() const {
-  std::vector<attention::MechanismPtr> list;
-  for (const auto& block : blocks_) list.push_back(block->attention().mechanism());
-  return list;
-}
+}  // namespace
 
-void Mvit::set_resolution(int64_t height, int64_t width) {
-  take_dimensions(resized(dimensions(), height, width));
-  for (const auto& block : blocks_) block->attention().fit_tables();
-}
-
-at::Tensor Mvit::adapted(const std::string& name, const at::Tensor& stored) const {
-  if (name.find(".rel_pos_") == std::string::npos || stored.dim() != 2) return stored;
-  const auto parameters = named_parameters();
-  const at::Tensor* wanted = parameters.find(name);
-  const bool same_width = wanted != nullptr && wanted->size(1) == stored.size(1);
-  return same_width ? resize_distances(stored, wanted->size(0)) : stored;
-}
+const Kind kMvit{"mvit", "head.fc", refuse_other_patches, mvit_layers, mvit_cost};
 
 }  // namespace fib::models

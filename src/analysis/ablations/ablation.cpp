@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "attention/catalogue/catalogue.h"
+#include "attention/catalogue.h"
 #include "base/nearest.h"
 
 namespace fib::ablations {

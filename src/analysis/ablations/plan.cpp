@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "data/registry/datasets.h"
-#include "models/table/cost.h"
+#include "models/cost.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
 #include "training/run/directory.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/ablations/ablation.h"
-#include "models/table/cost.h"
+#include "models/cost.h"
 #include "training/recipe/recipe.h"
 
 namespace fib::ablations {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/robustness.h"
+#include "analysis/torch/robustness.h"
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/torch/analyze_options.h"

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "analysis/over_images.h"
+#include "analysis/torch/over_images.h"
 #include "cli/app.h"
 #include "cli/torch/subject_options.h"
 

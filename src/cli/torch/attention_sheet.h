@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "analysis/attention_maps.h"
+#include "analysis/torch/attention_maps.h"
 #include "report/attention_picture.h"
-#include "training/trained_model.h"
+#include "training/torch/trained_model.h"
 
 namespace fib::cli {
 

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "bench/attention_bench.h"
+#include "bench/torch/attention_bench.h"
 #include "cli/options.h"
 #include "cli/torch/bench_attention_report.h"
 #include "cli/torch/bench_frame.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/attention_bench.h"
+#include "bench/torch/attention_bench.h"
 
 namespace fib::cli {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bench/data_bench.h"
+#include "bench/torch/data_bench.h"
 #include "cli/recipe_options.h"
 #include "cli/torch/bench_frame.h"
 #include "cli/torch/commands.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/model_bench.h"
+#include "bench/torch/model_bench.h"
 #include "report/line_plot.h"
 
 namespace fib::cli {

@@ -9,7 +9,7 @@
 #include "cli/torch/commands.h"
 #include "cli/torch/preprocess_options.h"
 #include "data/labels.h"
-#include "models/weights.h"
+#include "models/torch/weights.h"
 
 namespace fib::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/torch/commands.h"
 #include "cli/torch/subject_options.h"
 #include "report/words.h"
-#include "training/evaluate.h"
+#include "training/torch/evaluate.h"
 
 namespace fib::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/npy.h"
 #include "cli/model_options.h"
 #include "cli/torch/commands.h"
-#include "models/weights.h"
+#include "models/torch/weights.h"
 
 namespace fib::cli {
 namespace {

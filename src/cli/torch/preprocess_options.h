@@ -6,7 +6,7 @@
 
 #include "cli/options.h"
 #include "data/preprocess.h"
-#include "models/table/table.h"
+#include "models/table.h"
 
 namespace fib::cli {
 

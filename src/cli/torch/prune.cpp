@@ -9,10 +9,10 @@
 #include "cli/torch/commands.h"
 #include "cli/torch/train_session.h"
 #include "data/open_dataset.h"
-#include "models/weights.h"
+#include "models/torch/weights.h"
 #include "report/words.h"
-#include "training/prune/compress.h"
-#include "training/prune/search.h"
+#include "training/torch/prune/compress.h"
+#include "training/torch/prune/search.h"
 
 namespace fib::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/paper_diversity.h"
-#include "analysis/predictions.h"
 #include "analysis/statistics.h"
-#include "attention/catalogue/catalogue.h"
+#include "analysis/torch/predictions.h"
+#include "attention/catalogue.h"
 #include "cli/torch/attention_sheet.h"
 #include "report/attention_picture.h"
 #include "training/run/directory.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "report/page/page.h"
-#include "training/trained_model.h"
+#include "training/torch/trained_model.h"
 
 namespace fib::cli {
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "data/open_dataset.h"
-#include "models/weights.h"
+#include "models/torch/weights.h"
 
 namespace fib::cli {
 namespace {

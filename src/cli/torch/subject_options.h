@@ -7,7 +7,7 @@
 
 #include "cli/model_options.h"
 #include "cli/torch/preprocess_options.h"
-#include "training/trained_model.h"
+#include "training/torch/trained_model.h"
 
 namespace fib::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/progress.h"
-#include "training/observer.h"
+#include "training/torch/observer.h"
 
 namespace fib::cli {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/recipe_options.h"
-#include "training/trainer.h"
+#include "training/torch/trainer.h"
 
 namespace fib::cli {
 

@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "attention/catalogue/catalogue.h"
-#include "models/table/table.h"
+#include "attention/catalogue.h"
+#include "models/table.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "attention/catalogue.h"
+
+namespace fib::attention {
+namespace {
+
+/// The registry of patterns knows nothing of masking: what is outside a support is not its business.
+AttentionSpec pattern_spec(const AttentionSpec& spec) {
+  check_spec(spec);
+  AttentionSpec pattern{spec.name, {}};
+  for (const auto& option : spec.options) {
+    if (option.first != "masking") pattern.options.push_back(option);
+  }
+  return pattern;
+}
+
+Grid coarser(const Grid& a, const Grid& b) { return {std::min(a.height, b.height), std::min(a.width, b.width)}; }
+
+SupportSet coarse_support(const AttentionSpec& spec, const Geometry& geometry, const Grid& coarse) {
+  PatternGeometry pattern;
+  pattern.patches = coarse.tokens();
+  pattern.cls = geometry.cls;
+  pattern.heads = geometry.heads;
+  pattern.layer = geometry.layer;
+  return make_support(pattern_spec(spec), pattern);
+}
+
+/// Element c lists the tokens of `fine` that lie in coarse token c; class tokens stand for themselves.
+std::vector<std::vector<int32_t>> tokens_of_cells(const Grid& fine, const Grid& coarse, int64_t cls) {
+  std::vector<std::vector<int32_t>> cells(static_cast<size_t>(cls + coarse.tokens()));
+  for (int64_t c = 0; c < cls; ++c) cells[static_cast<size_t>(c)] = {static_cast<int32_t>(c)};
+  for (int64_t t = 0; t < fine.tokens(); ++t) {
+    const int64_t row = t / fine.width * coarse.height / fine.height;
+    const int64_t column = t % fine.width * coarse.width / fine.width;
+    cells[static_cast<size_t>(cls + row * coarse.width + column)].push_back(static_cast<int32_t>(cls + t));
+  }
+  return cells;
+}
+
+}  // namespace
+
+SupportSet layer_support(const AttentionSpec& spec, const Geometry& geometry) {
+  const Grid coarse = coarser(geometry.query_grid, geometry.key_grid);
+  SupportSet support = coarse_support(spec, geometry, coarse);
+  if (geometry.square()) return support;
+
+  const auto queries = tokens_of_cells(geometry.query_grid, coarse, geometry.cls);
+  const auto keys = tokens_of_cells(geometry.key_grid, coarse, geometry.cls);
+  std::vector<std::vector<TokenPair>> heads(static_cast<size_t>(geometry.heads));
+  for (int64_t h = 0; h < geometry.heads; ++h) {
+    for (size_t cell = 0; cell < queries.size(); ++cell) {
+      for (int64_t key_cell : support.keys_of_row(h, static_cast<int64_t>(cell))) {
+        for (int32_t query : queries[cell]) {
+          for (int32_t key : keys[static_cast<size_t>(key_cell)]) heads[static_cast<size_t>(h)].push_back({query, key});
+        }
+      }
+    }
+  }
+  return SupportSet::rectangular(geometry.query_tokens(), geometry.key_tokens(), std::move(heads));
+}
+
+}  // namespace fib::attention

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The adapter that serves every support set: which pairs comes from patterns/, the arithmetic from ops/.
+#include <limits>
+
+#include "attention/torch/mechanisms.h"
+#include "ops/support_attention.h"
+
+namespace fib::attention {
+namespace {
+
+/// The support as booleans [H,Tq,Tk], for maps.
+at::Tensor dense_mask(const SupportSet& set) {
+  const at::Tensor mask = at::zeros({set.num_heads(), set.query_tokens(), set.key_tokens()}, at::kBool);
+  for (int64_t h = 0; h < set.num_heads(); ++h) {
+    const at::Tensor pairs = ops::support_pairs(set, h);  // [n,2]
+    mask[h].index_put_({pairs.select(1, 0), pairs.select(1, 1)}, true);
+  }
+  return mask;
+}
+
+class SupportAttention final : public Mechanism {
+ public:
+  SupportAttention(const AttentionSpec& spec, const Geometry& g, double dropout)
+      : Mechanism(spec, g, dropout), masking_(masking_of(spec)) {
+    SupportAttention::regrid();
+  }
+
+ private:
+  void regrid() override { support_ = ops::make_support_ptr(layer_support(spec(), geometry())); }
+
+  at::Tensor attend(const Inputs& in) override {
+    return merge_heads(ops::support_attention(in.q, in.k, in.v, support_, options(in.bias)));
+  }
+
+  at::Tensor attend_packed(const at::Tensor& qkv, const at::Tensor& bias) override {
+    return ops::support_attention_packed(qkv, support_, options(bias));
+  }
+
+  at::Tensor weights(const Inputs& in) override {
+    const at::Tensor outside = dense_mask(support_->set()).logical_not();
+    const double score = masking_ == Masking::zero ? 0.0 : -std::numeric_limits<double>::infinity();
+    return softmax_or_zero(dense_scores(in, geometry().score_scale()).masked_fill(outside, score));
+  }
+
+  ops::SupportAttentionOptions options(const at::Tensor& bias) const {
+    ops::SupportAttentionOptions options;
+    options.scale = geometry().score_scale();
+    options.masking = masking_;
+    if (bias.defined()) options.bias = bias;
+    options.dropout = active_dropout();
+    return options;
+  }
+
+  Masking masking_;
+  ops::SupportPtr support_;  // a member and not a buffer: it is made from the geometry, never loaded
+};
+
+}  // namespace
+
+MechanismPtr make_support_attention(const AttentionSpec& spec, const Geometry& geometry, double dropout) {
+  return std::make_shared<SupportAttention>(spec, geometry, dropout);
+}
+
+}  // namespace fib::attention

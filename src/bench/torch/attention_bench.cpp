@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/torch/attention_bench.h"
+
+#include <algorithm>
+
+#include "bench/memory.h"
+#include "bench/torch/attention_contestants.h"
+#include "ops/support_attention.h"
+
+namespace fib::bench {
+namespace {
+
+constexpr double kMega = 1024.0 * 1024.0;
+
+/// Not all that is available is taken: the machine has other things to hold.
+constexpr double kShareOfMemory = 0.92;
+
+/// A contestant in one pass over one size.
+struct Entry {
+  Contestant* contestant;
+  bool backward;
+  AttentionBenchRow row;
+  bool runs() const { return row.reason.empty(); }
+  void run() const {
+    contestant->forward();
+    if (backward) contestant->backward();
+  }
+};
+
+SupportSet bench_support(const AttentionBenchOptions& o, int64_t tokens) {
+  return make_support(o.attention, {tokens, o.cls, o.heads, std::nullopt, false});
+}
+
+std::string in_gigabytes(int64_t bytes) {
+  const int64_t tenths = (bytes * 10 + (1 << 29)) / (1 << 30);
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GB";
+}
+
+/// Gives out memory in the contestants' order; the first that does not fit goes without, and so on.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(int64_t problem) : available_(static_cast<int64_t>(kShareOfMemory * available_memory())) {
+    taken_ = problem;
+  }
+  /// The reason why not, empty when there is room.
+  std::string take(int64_t bytes) {
+    if (taken_ + bytes > available_) {
+      return "needs " + in_gigabytes(bytes) + " beside " + in_gigabytes(taken_) + ", available are " +
+             in_gigabytes(available_);
+    }
+    taken_ += bytes;
+    return "";
+  }
+
+ private:
+  int64_t available_, taken_ = 0;
+};
+
+/// Multiplications and additions per pair and channel: scores and values in forward; backward repeats the scores and
+/// has four more products.
+double flops_per_pair(const AttentionShape& s, bool backward) {
+  return (backward ? 14.0 : 4.0) * static_cast<double>(s.dim);
+}
+
+/// Tensors that have to pass through memory at least once: q, k, v, out; backward reads these and the output's
+/// gradient, and writes three. memcpy reads and writes four.
+double tensors_moved(const Contestant& c, bool backward) { return !c.computes() ? 8.0 : backward ? 12.0 : 4.0; }
+
+class SizeBench {
+ public:
+  SizeBench(const AttentionBenchOptions& options, int64_t tokens, const BenchProgress& progress)
+      : options_(options), tokens_(tokens), progress_(progress), contestants_(attention_contestants()) {}
+
+  std::vector<AttentionBenchRow> run() {
+    SupportSet support = bench_support(options_, tokens_);
+    const AttentionShape shape = square_shape(support, options_.batch, options_.dim);
+    enter(shape);
+    tell("preparing", 0.0);
+    if (std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.runs(); })) {
+      const AttentionProblem problem(std::move(support), options_.batch, options_.dim, options_.backward);
+      verify(problem);
+      time(problem);
+      compare();
+    }
+    std::vector<AttentionBenchRow> rows;
+    for (Entry& e : entries_) rows.push_back(std::move(e.row));
+    return rows;
+  }
+
+ private:
+  void tell(const std::string& what, double done) const {
+    if (progress_) progress_(what + ", " + std::to_string(tokens_) + " tokens", done);
+  }
+
+  void enter(const AttentionShape& shape) {
+    MemoryBudget budget(AttentionProblem::bytes(shape, options_.backward));
+    for (const auto& c : contestants_) {
+      const std::string reason = budget.take(c->bytes(shape, options_.backward));
+      add_entry(*c, false, reason);
+      if (options_.backward && c->computes()) add_entry(*c, true, reason);
+    }
+  }
+
+  void add_entry(Contestant& c, bool backward, const std::string& reason) {
+    Entry e{&c, backward, {}};
+    e.row.contestant = c.name();
+    e.row.pass = backward ? "forward+backward" : "forward";
+    e.row.batch = options_.batch;
+    e.row.tokens = tokens_;
+    e.row.heads = options_.heads;
+    e.row.dim = options_.dim;
+    e.row.reason = reason;
+    entries_.push_back(std::move(e));
+  }
+
+  /// The first run of each, which also puts its memory in place; its results against the oracle.
+  void verify(const AttentionProblem& problem) {
+    for (Entry& e : entries_) {
+      if (!e.runs()) continue;
+      tell("verifying " + e.row.contestant, 0.0);
+      const PeakMemory peak;
+      if (!e.backward) e.contestant->prepare(problem);
+      e.run();
+      note_memory(e, problem, peak.growth());
+      if (!e.contestant->computes()) continue;
+      AttentionResults results = e.contestant->results();
+      if (!e.backward) results = {results.out, {}, {}, {}};
+      e.row.max_error = max_error(problem, results, e.contestant->semantics());
+    }
+  }
+
+  /// Forward comes first; what backward touches comes on top of it.
+  void note_memory(Entry& e, const AttentionProblem& p, std::optional<int64_t> growth) {
+    if (!growth || !e.contestant->computes()) return;
+    if (!e.backward) grown_ = e.contestant->copies_inputs() ? 0 : p.bytes();
+    grown_ += *growth;
+    e.row.peak_memory_mb = static_cast<double>(grown_) / kMega;
+    if (e.backward) return;
+    e.row.memory_over_tensors = static_cast<double>(grown_) / (4.0 * static_cast<double>(p.tensor_bytes()));
+  }
+
+  void time(const AttentionProblem& problem) {
+    std::vector<Entry*> running;
+    std::vector<std::function<void()>> runs;
+    for (Entry& e : entries_) {
+      if (!e.runs()) continue;
+      running.push_back(&e);
+      runs.push_back([&e] { e.run(); });
+    }
+    const auto timings = time_interleaved(runs, options_.timing, [&](double done) { tell("timing", done); });
+    for (size_t i = 0; i < running.size(); ++i) note_time(*running[i], problem, timings[i]);
+  }
+
+  static void note_time(Entry& e, const AttentionProblem& p, const Timing& timing) {
+    e.row.ms = timing.min_ms;
+    e.row.ms_median = timing.median_ms;
+    const double seconds = timing.min_ms * 1e-3;
+    const double bytes = tensors_moved(*e.contestant, e.backward) * static_cast<double>(p.tensor_bytes());
+    e.row.gb_per_second = bytes / seconds * 1e-9;
+    if (!e.contestant->computes()) return;
+    const double pairs = static_cast<double>(e.contestant->pairs(p) * p.shape.batch);
+    e.row.pairs_per_second = pairs / seconds;
+    e.row.gflops = pairs * flops_per_pair(p.shape, e.backward) / seconds * 1e-9;
+  }
+
+  std::optional<double> time_of(const std::string& contestant, const std::string& pass) const {
+    for (const Entry& e : entries_) {
+      if (e.row.contestant == contestant && e.row.pass == pass) return e.row.ms;
+    }
+    return std::nullopt;
+  }
+
+  void compare() {
+    const std::optional<double> copying = time_of("memcpy", "forward");
+    for (Entry& e : entries_) {
+      if (!e.row.ms || !e.contestant->computes()) continue;
+      if (const auto dense = time_of("dense", e.row.pass)) e.row.speedup_over_dense = *dense / *e.row.ms;
+      if (copying) e.row.over_memcpy = *e.row.ms / *copying;
+    }
+  }
+
+  const AttentionBenchOptions& options_;
+  int64_t tokens_;
+  const BenchProgress& progress_;
+  std::vector<std::unique_ptr<Contestant>> contestants_;
+  std::vector<Entry> entries_;
+  int64_t grown_ = 0;  // bytes of the contestant that is being verified
+};
+
+}  // namespace
+
+std::vector<AttentionBenchRow> bench_attention(const AttentionBenchOptions& options, const BenchProgress& progress) {
+  for (int64_t tokens : options.tokens) bench_support(options, tokens);  // refuses a bad size before the first is timed
+  std::vector<AttentionBenchRow> rows;
+  for (int64_t tokens : options.tokens) {
+    for (AttentionBenchRow& row : SizeBench(options, tokens, progress).run()) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+double operator_overhead_us() {
+  const at::NoGradGuard guard;
+  const AttentionBenchOptions usual;
+  const AttentionProblem p(bench_support(usual, 196), 1, usual.dim, false);
+  const auto kernel = make_kernel_contestant();
+  kernel->prepare(p);
+  const auto support = ops::make_support_ptr(p.support);
+  const auto bare = [&] { kernel->forward(); };
+  const auto wrapped = [&] { ops::support_attention(p.q, p.k, p.v, support); };
+  const auto timings = time_interleaved({bare, wrapped}, {0.5, 20, 200, 2.0});
+  return (timings[1].min_ms - timings[0].min_ms) * 1e3;
+}
+
+}  // namespace fib::bench

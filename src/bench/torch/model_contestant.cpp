@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/torch/model_contestant.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "attention/catalogue.h"
+#include "bench/memory.h"
+
+namespace fib::bench {
+namespace {
+
+constexpr int64_t kFloat = sizeof(float);
+
+/// All pairs of one layer, where the mechanism has them in memory at once: in training, or as LibTorch's users write
+/// it.
+int64_t score_bytes(const models::AttentionLayer& layer, ModelPass pass) {
+  const AttentionSpec& spec = layer.attention;
+  const attention::Geometry& g = layer.geometry;
+  const auto family = attention::find_entry(spec.name).family;
+  const bool trained = pass == ModelPass::training && family == attention::Family::topk;
+  const bool dense = family == attention::Family::dense &&
+                     (pass == ModelPass::training || spec.to_string().find("path=products") != std::string::npos);
+  return trained || dense ? layer.samples * g.heads * g.query_tokens() * g.key_tokens() * kFloat : 0;
+}
+
+struct ScoreBytes {
+  int64_t largest = 0;
+  int64_t sum = 0;
+};
+
+ScoreBytes score_bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
+  ScoreBytes bytes;
+  for (const models::AttentionLayer& layer : models::attention_layers(d)) {
+    const int64_t here = batch * score_bytes(layer, pass);
+    bytes.largest = std::max(bytes.largest, here);
+    bytes.sum += here;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int64_t batch) {
+  const models::Cost cost = models::cost(d);
+  const int64_t parameters = cost.parameters * kFloat;
+  // Later stages have fewer numbers than the first.
+  const int64_t token_channels = batch * cost.tokens * d.row.dim * kFloat;
+  const ScoreBytes scores = score_bytes(d, pass, batch);
+  // Forward keeps one block's tensors: x, its norm, qkv, the four times wider hidden layer.
+  if (pass == ModelPass::forward) return parameters + 12 * token_channels + 2 * scores.largest;
+  // Training keeps them for every block, and the last block's scores a few times on the way back; gradients and AdamW's
+  // two moments are as large as the parameters.
+  return 4 * parameters + 20 * d.row.depth * token_channels + scores.sum + 3 * scores.largest;
+}
+
+ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {
+  const PeakMemory memory;
+  torch::manual_seed(0);
+  images_ = at::randn({batch, d.options.channels, d.height, d.width});
+  labels_ = at::randint(d.row.classes, {batch}, at::kLong);
+  models::Options options = d.options;
+  options.resolution = d.height;
+  options.width = d.width;
+  model_ = models::make(d.row.name, options);
+  model_->train(pass == ModelPass::training);
+  if (pass == ModelPass::training) {
+    optimiser_ = std::make_unique<torch::optim::AdamW>(model_->parameters(), torch::optim::AdamWOptions(1e-4));
+  }
+  run();
+  if (const auto grown = memory.growth()) peak_memory_mb_ = static_cast<double>(*grown) / 1e6;
+  if (!at::isfinite(last_).all().item<bool>()) {
+    throw std::runtime_error(d.row.name + " with " + d.options.attention.to_string() +
+                             " gives values that are not finite");
+  }
+}
+
+void ModelContestant::run() { last_ = pass_ == ModelPass::forward ? forward_once() : training_step(); }
+
+at::Tensor ModelContestant::forward_once() {
+  const at::NoGradGuard no_grad;
+  return model_->forward(images_);
+}
+
+at::Tensor ModelContestant::training_step() {
+  optimiser_->zero_grad();
+  const at::Tensor loss = at::cross_entropy_loss(model_->forward(images_), labels_);
+  loss.backward();
+  optimiser_->step();
+  return loss.detach();
+}
+
+}  // namespace fib::bench

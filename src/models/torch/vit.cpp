@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/torch/vit.h"
+
+#include "models/torch/position.h"
+
+namespace fib::models {
+namespace {
+
+constexpr int64_t kClassTokens = 1;
+
+}  // namespace
+
+Vit::Vit(const Dimensions& dims) : Model(dims) {
+  register_parts();
+  if (dims.options.initialise) initialise();
+}
+
+/// In timm's order, which is the order of the state dict.
+void Vit::register_parts() {
+  const Dimensions& d = dimensions();
+  const Row& row = d.row;
+  cls_token_ = register_parameter("cls_token", at::empty({1, kClassTokens, row.dim}));
+  pos_embed_ = register_parameter("pos_embed", at::empty({1, kClassTokens + d.grid().tokens(), row.dim}));
+  patch_embed_ = register_module("patch_embed", std::make_shared<PatchEmbed>(d.options.channels, row.dim, row.patch));
+  const auto blocks = register_module("blocks", std::make_shared<torch::nn::ModuleListImpl>());
+  for (const AttentionLayer& layer : attention_layers(d)) {
+    const BlockRates rates = rates_of(d.options, static_cast<int64_t>(blocks_.size()), row.depth);
+    const auto attn = std::make_shared<SelfAttention>(SelfAttentionShape{row.dim}, layer, rates);
+    const int64_t hidden = d.width_of(*layer.geometry.layer).hidden;
+    attentions_.push_back(attn);
+    blocks_.push_back(std::make_shared<Block>(MlpShape{row.dim, hidden}, attn, rates));
+    blocks->push_back(blocks_.back());
+  }
+  const bool mean = d.options.pool == Pool::mean;
+  auto& norm = mean ? fc_norm_ : norm_;
+  norm = register_module(mean ? "fc_norm" : "norm", std::make_shared<LayerNorm>(row.dim));
+  head_ = register_module("head", std::make_shared<Linear>(row.dim, row.classes));
+}
+
+void Vit::initialise() {
+  const at::NoGradGuard no_grad;
+  initialise_like_timm(*this);
+  cls_token_.normal_(0.0, 1e-6);
+  pos_embed_.normal_(0.0, 0.02);
+}
+
+at::Tensor Vit::embed(const at::Tensor& images) {
+  check_images(images);
+  const at::Tensor cls = cls_token_.expand({images.size(0), -1, -1});
+  const at::Tensor x = at::cat({cls, patch_embed_->forward(images)}, 1);  // [B,T,D]
+  return at::dropout(add_branch(x, pos_embed_), dimensions().options.dropout, is_training());
+}
+
+at::Tensor Vit::encoded(const at::Tensor& images) {
+  at::Tensor x = embed(images);
+  for (const auto& block : blocks_) x = block->forward(x);
+  return x;
+}
+
+at::Tensor Vit::tokens(const at::Tensor& images) { return normed(encoded(images)); }
+
+/// A norm acts on each token by itself, so only the token that is looked at needs it.
+at::Tensor Vit::features(const at::Tensor& images) {
+  const at::Tensor x = encoded(images);
+  if (dimensions().options.pool == Pool::token) return norm_->forward(x.select(1, 0));
+  return fc_norm_->forward(x.narrow(1, kClassTokens, x.size(1) - kClassTokens).mean(1));
+}
+
+std::vector<attention::MechanismPtr> Vit::attentions() const {
+  std::vector<attention::MechanismPtr> list;
+  for (const auto& attention : attentions_) list.push_back(attention->mechanism());
+  return list;
+}
+
+void Vit::set_masks(const std::vector<ChannelMasks>& masks) {
+  for (size_t i = 0; i < blocks_.size(); ++i) {
+    attentions_[i]->set_mask(masks.at(i).attention);
+    blocks_[i]->mlp().set_mask(masks.at(i).hidden);
+  }
+}
+
+void Vit::set_resolution(int64_t height, int64_t width) {
+  const attention::Grid before = dimensions().grid();
+  take_dimensions(resized(dimensions(), height, width));
+  const at::NoGradGuard no_grad;
+  pos_embed_.set_data(resize_positions(pos_embed_, kClassTokens, before, dimensions().grid()));
+  pos_embed_.mutable_grad() = at::Tensor();
+}
+
+at::Tensor Vit::adapted(const std::string& name, const at::Tensor& stored) const {
+  if (name != "pos_embed" || stored.dim() != 3 || stored.size(2) != dimensions().row.dim) return stored;
+  const attention::Grid grid = dimensions().grid();
+  return resize_positions(stored, kClassTokens, stored_grid(stored, kClassTokens, grid), grid);
+}
+
+}  // namespace fib::models

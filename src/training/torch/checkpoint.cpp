@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/torch/checkpoint.h"
+
+#include <torch/serialize.h>
+
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/atomic_file.h"
+
+namespace fib::training {
+namespace {
+
+constexpr int64_t kFormat = 1;
+
+torch::serialize::OutputArchive pack(const Checkpoint& c) {
+  torch::serialize::OutputArchive archive;
+  archive.write("format", c10::IValue(kFormat));
+  archive.write("config", c10::IValue(c.config));
+  archive.write("progress", c10::IValue(to_json(c.progress).dump()));
+  archive.write("values", c.values, true);
+  archive.write("mean", c.optimizer.mean, true);
+  archive.write("square", c.optimizer.square, true);
+  if (c.companion.defined()) archive.write("companion", c.companion, true);
+  if (c.optimizer.average.defined()) archive.write("average", c.optimizer.average, true);
+  return archive;
+}
+
+c10::IValue value_of(torch::serialize::InputArchive& archive, const std::string& key) {
+  c10::IValue value;
+  archive.read(key, value);
+  return value;
+}
+
+at::Tensor tensor_of(torch::serialize::InputArchive& archive, const std::string& key) {
+  at::Tensor tensor;
+  archive.read(key, tensor, true);
+  return tensor;
+}
+
+Checkpoint unpack(torch::serialize::InputArchive& archive) {
+  if (value_of(archive, "format").toInt() != kFormat) throw std::runtime_error("it was written by another version");
+  Checkpoint c;
+  c.config = value_of(archive, "config").toStringRef();
+  c.progress = progress_from_json(nlohmann::json::parse(value_of(archive, "progress").toStringRef()));
+  c.optimizer.steps = c.progress.step;
+  c.values = tensor_of(archive, "values");
+  c.optimizer.mean = tensor_of(archive, "mean");
+  c.optimizer.square = tensor_of(archive, "square");
+  at::Tensor average, companion;
+  if (archive.try_read("companion", companion, true)) c.companion = companion;
+  if (archive.try_read("average", average, true)) c.optimizer.average = average;
+  return c;
+}
+
+nlohmann::json tally_json(const Tally& tally) { return {{"loss", tally.loss}, {"steps", tally.steps}}; }
+
+Tally tally_of(const nlohmann::json& json) { return {json.at("loss"), json.at("steps")}; }
+
+}  // namespace
+
+nlohmann::json to_json(const Progress& p) {
+  return {{"step", p.step},
+          {"evaluated_epochs", p.evaluated_epochs},
+          {"window", tally_json(p.window)},
+          {"epoch", tally_json(p.epoch)},
+          {"train_seconds", p.train_seconds},
+          {"best", {{"weights", p.best.weights}, {"epoch", p.best.epoch}, {"top1", p.best.top1}}},
+          {"log", {{"metrics", p.log.metrics}, {"events", p.log.events}}}};
+}
+
+Progress progress_from_json(const nlohmann::json& json) {
+  const auto& best = json.at("best");
+  const auto& log = json.at("log");
+  return {.step = json.at("step"),
+          .evaluated_epochs = json.at("evaluated_epochs"),
+          .window = tally_of(json.at("window")),
+          .epoch = tally_of(json.at("epoch")),
+          .train_seconds = json.at("train_seconds"),
+          .best = {best.at("weights"), best.at("epoch"), best.at("top1")},
+          .log = {log.at("metrics"), log.at("events")}};
+}
+
+void save_checkpoint(const std::filesystem::path& file, const Checkpoint& checkpoint) {
+  AtomicFile out(file);
+  torch::serialize::OutputArchive archive = pack(checkpoint);
+  // torch's writer ends the program when its sink throws, so an error waits until it is done.
+  std::exception_ptr failure;
+  archive.save_to([&](const void* data, size_t bytes) {
+    try {
+      if (!failure) out.write(data, bytes);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    return bytes;
+  });
+  if (failure) std::rethrow_exception(failure);
+  out.commit();
+}
+
+Checkpoint load_checkpoint(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) throw std::runtime_error("there is no checkpoint '" + file.string() + "'");
+  try {
+    torch::serialize::InputArchive archive;
+    archive.load_from(file.string());
+    return unpack(archive);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    throw std::runtime_error("cannot read the checkpoint '" + file.string() + "': " + text.substr(0, text.find('\n')));
+  }
+}
+
+}  // namespace fib::training

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parameters decay, and by what factor each one's learning rate differs from the schedule's.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/torch/flat_parameters.h"
+
+namespace fib::training {
+
+/// A range of the flat memory that the optimiser treats alike.
+struct Group {
+  int64_t begin = 0;
+  int64_t end = 0;
+  double lr_scale = 1;
+  double weight_decay = 0;
+};
+
+struct GroupOptions {
+  double weight_decay = 0.05;
+  double layer_decay = 1;              ///< 1: every layer learns at the same rate
+  std::vector<int64_t> stages = {12};  ///< blocks of each of the model's stages
+};
+
+/// Biases, norms, class and distillation tokens, position embeddings and tables of position biases have no decay.
+bool decays(const std::string& name, int64_t dimensions);
+
+/// 0 for embeddings, i + 1 for block i counted over all stages, depth + 1 for what follows the blocks. What stands
+/// between two stages goes with the block beside it.
+int64_t layer_of(const std::string& name, const std::vector<int64_t>& stages);
+
+/// Adjacent parameters that are treated alike share a group; padding belongs to the group before it.
+std::vector<Group> parameter_groups(const FlatParameters& parameters, const GroupOptions& options);
+
+}  // namespace fib::training

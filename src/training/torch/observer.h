@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run tells while it works. The library prints nothing; whoever talks to people listens here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "training/torch/evaluate.h"
+
+namespace fib::training {
+
+struct RunFacts {
+  std::string model, attention, data;
+  int64_t parameters = 0;
+  int64_t train_images = 0, validation_images = 0, test_images = 0;
+  int64_t batch = 0;
+  int64_t first_step = 0;  ///< not 0 where a run is resumed
+  int64_t steps = 0;       ///< of the whole run
+  int world = 1;
+};
+
+struct StepFacts {
+  int64_t step = 0;  ///< counted from 1
+  int64_t steps = 0;
+  int64_t epoch = 0;  ///< counted from 1
+  int64_t epochs = 0;
+  int64_t images = 0;  ///< of this step, over all processes
+  double loss = 0, lr = 0, norm = 0;
+};
+
+struct EvaluationFacts {
+  std::string split;    ///< "validation" or "test"
+  std::string weights;  ///< "model" or "ema"
+  int64_t epoch = 0;    ///< counted from 1
+  bool best = false;    ///< no earlier weights were better
+  Evaluation result{};
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void started(const RunFacts& /*facts*/) {}
+  virtual void stepped(const StepFacts& /*facts*/) {}
+  virtual void evaluating(const std::string& /*split*/, int64_t /*done*/, int64_t /*total*/) {}
+  virtual void evaluated(const EvaluationFacts& /*facts*/) {}
+  virtual void saved(int64_t /*step*/) {}
+  virtual void noted(const std::string& /*line*/) {}
+  /// Asked after every step: true ends the run with a checkpoint.
+  virtual bool wants_stop() { return false; }
+};
+
+}  // namespace fib::training

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+#include <stdexcept>
+
+namespace fib::attention {
+namespace {
+
+std::string error_of(const std::string& spec) {
+  try {
+    check_spec(AttentionSpec::parse(spec));
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(AttentionCatalogue, holds_every_pattern_and_the_three_that_are_none) {
+  std::set<std::string> names;
+  for (const Entry& entry : catalogue()) EXPECT_TRUE(names.insert(entry.info.name).second) << entry.info.name;
+  for (const PatternInfo& pattern : pattern_registry()) EXPECT_TRUE(names.count(pattern.name)) << pattern.name;
+  for (const char* name : {"topk", "linformer", "efficient"}) EXPECT_TRUE(names.count(name)) << name;
+  EXPECT_EQ(find_entry("full").family, Family::dense);
+}
+
+TEST(AttentionCatalogue, answers_an_unknown_name_with_the_nearest) {
+  EXPECT_NE(error_of("linforme").find("linformer"), std::string::npos);
+  EXPECT_NE(error_of("topk:j=3").find("j"), std::string::npos);
+  EXPECT_EQ(error_of("topk:k=5"), "");
+}
+
+TEST(AttentionCatalogue, gives_every_support_set_a_masking) {
+  EXPECT_EQ(masking_of(AttentionSpec::parse("longformer")), Masking::exclude);
+  EXPECT_EQ(masking_of(AttentionSpec::parse("fibottention:masking=zero")), Masking::zero);
+  EXPECT_THROW(masking_of(AttentionSpec::parse("fibottention:masking=none")), std::invalid_argument);
+}
+
+TEST(AttentionCatalogue, lets_efficient_ask_for_fewer_query_channels) {
+  EXPECT_EQ(query_key_dim(AttentionSpec::parse("efficient"), Geometry{}), 4);
+  EXPECT_EQ(query_key_dim(AttentionSpec::parse("efficient:dim=0"), Geometry{}), 64);
+  EXPECT_EQ(query_key_dim(AttentionSpec::parse("fibottention"), Geometry{}), 64);
+}
+
+Geometry two_grids(Grid query, Grid key, int64_t cls) {
+  Geometry g;
+  g.heads = 3;
+  g.cls = cls;
+  g.query_grid = query;
+  g.key_grid = key;
+  return g;
+}
+
+TEST(LayerSupport, of_equal_grids_is_the_pattern_itself) {
+  const SupportSet layer =
+      layer_support(AttentionSpec::parse("fibottention:masking=zero"), two_grids({7, 7}, {7, 7}, 1));
+  PatternGeometry pattern;
+  pattern.patches = 49;
+  pattern.heads = 3;
+  EXPECT_EQ(layer.pairs(), make_support(AttentionSpec::parse("fibottention"), pattern).pairs());
+}
+
+/// The rule as it is written down: cells |c(j) - c(k)| apart, c in the elementwise smaller grid.
+TEST(LayerSupport, of_different_grids_follows_the_coarse_grid_rule) {
+  const Grid query{8, 6}, key{4, 9}, coarse{4, 6};
+  const SupportSet layer = layer_support(AttentionSpec::parse("fibottention:wmin=2,wmax=8"), two_grids(query, key, 1));
+  ASSERT_EQ(layer.query_tokens(), 49);
+  ASSERT_EQ(layer.key_tokens(), 37);
+  PatternGeometry pattern;
+  pattern.patches = coarse.tokens();
+  pattern.heads = 3;
+  const SupportSet square = make_support(AttentionSpec::parse("fibottention:wmin=2,wmax=8"), pattern);
+  const auto cell = [&](int64_t t, const Grid& g) {
+    return (t / g.width) * coarse.height / g.height * coarse.width + (t % g.width) * coarse.width / g.width;
+  };
+  for (int64_t h = 0; h < 3; ++h) {
+    const auto& offsets = square.head(h).offsets;
+    for (int32_t j = 0; j < 49; ++j) {
+      for (int32_t k = 0; k < 37; ++k) {
+        const bool dense = j == 0 || k == 0;
+        const int64_t distance = dense ? 0 : std::abs(cell(j - 1, query) - cell(k - 1, key));
+        const bool kept = dense || std::find(offsets.begin(), offsets.end(), distance) != offsets.end();
+        EXPECT_EQ(layer.contains(h, {j, k}), kept) << h << " " << j << " " << k;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fib::attention

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts that hold for every mechanism of the catalogue, so that a new one is tested by existing.
+#include "attention/torch/mechanism.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <stdexcept>
+
+namespace fib::attention {
+namespace {
+
+Geometry geometry(Grid query = {4, 5}, Grid key = {4, 5}, int64_t cls = 1) {
+  Geometry g;
+  g.heads = 3;
+  g.head_dim = g.value_dim = 8;
+  g.cls = cls;
+  g.query_grid = query;
+  g.key_grid = key;
+  g.layer = 1;
+  return g;
+}
+
+MechanismPtr make_double(const std::string& spec, const Geometry& g, double dropout = 0.0) {
+  MechanismPtr attention = make(AttentionSpec::parse(spec), g, dropout);
+  attention->to(at::kDouble);
+  attention->eval();
+  return attention;
+}
+
+Inputs random_inputs(const Geometry& g, int64_t batch = 4) {
+  const auto options = at::TensorOptions(at::kDouble).requires_grad(true);
+  return {torch::randn({batch, g.heads, g.query_tokens(), g.head_dim}, options),
+          torch::randn({batch, g.heads, g.key_tokens(), g.head_dim}, options),
+          torch::randn({batch, g.heads, g.key_tokens(), g.value_dim}, options),
+          {}};
+}
+
+bool takes_bias(const Entry& entry) { return entry.family != Family::linformer && entry.family != Family::efficient; }
+
+/// The oracle: dense weights times values, [B,Tq,H·e].
+at::Tensor expected(Mechanism& attention, const Inputs& in) {
+  return at::matmul(attention.probabilities(in), in.v).transpose(1, 2).flatten(2);
+}
+
+at::Tensor gradient(const at::Tensor& out, const at::Tensor& input) {
+  const at::Tensor direction = at::linspace(-1, 1, out.numel(), out.options()).view(out.sizes());
+  return torch::autograd::grad({(out * direction).sum()}, {input}, {}, true)[0];
+}
+
+void expect_close(const at::Tensor& a, const at::Tensor& b, const std::string& what) {
+  ASSERT_EQ(a.sizes(), b.sizes()) << what;
+  EXPECT_LT((a - b).abs().max().item<double>(), 1e-11) << what;
+}
+
+void expect_output_and_gradients(Mechanism& attention, const Inputs& in) {
+  const at::Tensor out = attention.forward(in), want = expected(attention, in);
+  expect_close(out, want, "output");
+  expect_close(gradient(out, in.q), gradient(want, in.q), "dq");
+  expect_close(gradient(out, in.k), gradient(want, in.k), "dk");
+  expect_close(gradient(out, in.v), gradient(want, in.v), "dv");
+  if (in.bias.defined()) expect_close(gradient(out, in.bias), gradient(want, in.bias), "dbias");
+  const at::NoGradGuard no_grad;
+  expect_close(attention.forward(in), want, "output without gradients");
+}
+
+class EveryMechanism : public testing::Test {
+ protected:
+  void SetUp() override { torch::manual_seed(7); }
+};
+
+TEST_F(EveryMechanism, applies_the_weights_it_tells) {
+  for (const Entry& entry : catalogue()) {
+    SCOPED_TRACE(entry.info.name);
+    for (int64_t cls : {0, 1, 2}) {
+      const MechanismPtr attention = make_double(entry.info.name, geometry({4, 5}, {4, 5}, cls));
+      expect_output_and_gradients(*attention, random_inputs(attention->geometry()));
+    }
+  }
+}
+
+TEST_F(EveryMechanism, takes_fewer_keys_than_queries_and_more) {
+  for (const Entry& entry : catalogue()) {
+    SCOPED_TRACE(entry.info.name);
+    for (const auto& [query, key] : {std::pair<Grid, Grid>{{4, 6}, {2, 3}}, std::pair<Grid, Grid>{{3, 3}, {5, 6}}}) {
+      const MechanismPtr attention = make_double(entry.info.name, geometry(query, key));
+      expect_output_and_gradients(*attention, random_inputs(attention->geometry()));
+    }
+  }
+}
+
+TEST_F(EveryMechanism, adds_the_bias_of_a_samples_group_or_says_why_not) {
+  for (const Entry& entry : catalogue()) {
+    SCOPED_TRACE(entry.info.name);
+    const MechanismPtr attention = make_double(entry.info.name, geometry());
+    for (const auto& [groups, heads] : {std::pair<int64_t, int64_t>{2, 3}, std::pair<int64_t, int64_t>{1, 1}}) {
+      Inputs in = random_inputs(attention->geometry());
+      in.bias = torch::randn({groups, heads, 21, 21}, at::TensorOptions(at::kDouble).requires_grad(true));
+      if (takes_bias(entry)) {
+        expect_output_and_gradients(*attention, in);
+      } else {
+        EXPECT_THROW(attention->forward(in), std::invalid_argument);
+      }
+    }
+  }
+}
+
+TEST_F(EveryMechanism, has_rows_of_weights_that_sum_to_one) {
+  for (const Entry& entry : catalogue()) {
+    if (entry.family == Family::linformer) continue;  // its value projection is free
+    const MechanismPtr attention = make_double(entry.info.name, geometry());
+    const at::Tensor sums = attention->probabilities(random_inputs(attention->geometry())).sum(-1);
+    EXPECT_LT((sums - 1).abs().max().item<double>(), 1e-12) << entry.info.name;
+  }
+}
+
+TEST_F(EveryMechanism, gives_the_same_from_packed_inputs) {
+  for (const Entry& entry : catalogue()) {
+    SCOPED_TRACE(entry.info.name);
+    const std::string spec = entry.family == Family::efficient ? "efficient:dim=0" : entry.info.name;
+    const MechanismPtr attention = make_double(spec, geometry());
+    const at::Tensor qkv = torch::randn({2, 21, 3, 3, 8}, at::TensorOptions(at::kDouble).requires_grad(true));
+    const at::Tensor packed = attention->forward_packed(qkv), apart = attention->forward(unpack(qkv));
+    expect_close(packed, apart, "output");
+    expect_close(gradient(packed, qkv), gradient(apart, qkv), "gradient");
+  }
+}
+
+TEST_F(EveryMechanism, follows_the_grid_or_says_why_not) {
+  for (const Entry& entry : catalogue()) {
+    SCOPED_TRACE(entry.info.name);
+    const MechanismPtr attention = make_double(entry.info.name, geometry());
+    if (entry.family == Family::linformer) {
+      EXPECT_THROW(attention->resize({6, 7}, {6, 7}), std::invalid_argument);
+      EXPECT_EQ(attention->geometry().query_grid, (Grid{4, 5}));
+      continue;
+    }
+    attention->resize({6, 7}, {6, 7});
+    const Inputs in = random_inputs(attention->geometry());
+    expect_close(attention->forward(in), make_double(entry.info.name, geometry({6, 7}, {6, 7}))->forward(in), "output");
+    EXPECT_EQ(attention->cost().pairs, cost(attention->spec(), geometry({6, 7}, {6, 7})).pairs);
+  }
+}
+
+TEST_F(EveryMechanism, keeps_nothing_but_learned_parameters) {
+  for (const Entry& entry : catalogue()) {
+    const MechanismPtr attention = make(AttentionSpec::parse(entry.info.name), geometry());
+    int64_t learned = 0;
+    for (const at::Tensor& parameter : attention->parameters()) learned += parameter.numel();
+    EXPECT_EQ(learned, attention->cost().parameters) << entry.info.name;
+    EXPECT_TRUE(attention->buffers().empty()) << entry.info.name;
+  }
+}
+
+TEST_F(EveryMechanism, drops_weights_in_training_only_and_keeps_their_mean) {
+  const at::NoGradGuard no_grad;
+  for (const Entry& entry : catalogue()) {
+    SCOPED_TRACE(entry.info.name);
+    if (entry.family == Family::efficient) {
+      EXPECT_THROW(make(AttentionSpec::parse("efficient"), geometry(), 0.5), std::invalid_argument);
+      continue;
+    }
+    const MechanismPtr attention = make_double(entry.info.name, geometry(), 0.5);
+    const Inputs in = random_inputs(attention->geometry(), 1);
+    expect_close(attention->forward(in), expected(*attention, in), "evaluation");
+    attention->train();
+    at::Tensor mean = at::zeros_like(attention->forward(in));
+    const int draws = 300;
+    for (int i = 0; i < draws; ++i) mean += attention->forward(in) / draws;
+    const at::Tensor error = mean - expected(*attention, in);
+    EXPECT_GT(error.abs().max().item<double>(), 0.0);
+    EXPECT_LT(error.abs().mean().item<double>(), 0.06);
+  }
+}
+
+TEST_F(EveryMechanism, names_the_shape_it_wanted) {
+  for (const Entry& entry : catalogue()) {
+    const MechanismPtr attention = make_double(entry.info.name, geometry());
+    Inputs in = random_inputs(attention->geometry());
+    in.k = in.k.narrow(2, 0, 20);
+    try {
+      attention->forward(in);
+      ADD_FAILURE() << entry.info.name;
+    } catch (const std::invalid_argument& e) {
+      EXPECT_NE(std::string(e.what()).find("k must be [B, 3, 21,"), std::string::npos) << e.what();
+    }
+  }
+}
+
+TEST(TopKAttention, holds_one_tile_of_scores) {
+  Geometry g = geometry({64, 128}, {64, 128}, 0);
+  g.heads = 2;
+  g.head_dim = g.value_dim = 4;
+  const MechanismPtr attention = make(AttentionSpec::parse("topk"), g);
+  const at::Tensor qkv = torch::randn({1, 8192, 3, 2, 4}, torch::requires_grad());
+  const auto peak_kb = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+  };
+  const long before = peak_kb();
+  attention->forward_packed(qkv).sum().backward();
+  EXPECT_LT(peak_kb() - before, 100'000) << "all scores together are 512 MB";
+}
+
+TEST(TopKAttention, with_k_beyond_the_keys_is_full_attention) {
+  const MechanismPtr all = make_double("topk:k=1000", geometry()), full = make_double("full", geometry());
+  const Inputs in = random_inputs(geometry());
+  expect_close(all->forward(in), full->forward(in), "output");
+}
+
+TEST(FullAttention, gives_the_same_by_tiles_and_by_products) {
+  const at::NoGradGuard no_grad;
+  const Geometry g = geometry({32, 32}, {32, 32});  // more than one tile
+  const Inputs in = random_inputs(g, 2);
+  expect_close(make_double("full", g)->forward(in), make_double("full:path=products", g)->forward(in), "output");
+}
+
+TEST(FullAttention, of_a_query_that_may_see_nothing_is_zero) {
+  const MechanismPtr full = make_double("full", geometry());
+  Inputs in = random_inputs(geometry());
+  in.bias = at::zeros({1, 1, 21, 21}, at::kDouble);
+  in.bias.select(2, 5).fill_(-std::numeric_limits<double>::infinity());
+  EXPECT_EQ(full->forward(in).select(1, 5).abs().max().item<double>(), 0.0);
+  const at::NoGradGuard no_grad;
+  EXPECT_EQ(full->forward(in).select(1, 5).abs().max().item<double>(), 0.0);
+}
+
+TEST(ScoreScale, is_the_geometrys_where_it_has_one) {
+  for (const char* name : {"full", "fibottention", "topk", "linformer"}) {
+    Geometry g = geometry();
+    g.scale = 0.05;
+    const MechanismPtr attention = make_double(name, g);
+    Inputs in = random_inputs(g);
+    const at::Tensor scaled = attention->forward(in);
+    const MechanismPtr plain = make_double(name, geometry());
+    for (size_t i = 0; i < plain->parameters().size(); ++i) {
+      const at::NoGradGuard no_grad;
+      plain->parameters()[i].copy_(attention->parameters()[i]);
+    }
+    in.q = in.q * (0.05 * std::sqrt(8.0));
+    expect_close(scaled, plain->forward(in), name);
+  }
+}
+
+}  // namespace
+}  // namespace fib::attention
