@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/checked.h"
 
-#include <array>
-#include <cstdio>
-
 namespace fib {
 
 std::optional<int64_t> checked_bytes(std::span<const int64_t> shape, int64_t item_size) {
@@ -23,18 +20,6 @@ std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "(";
   for (size_t i = 0; i < shape.size(); ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
   return text + (shape.size() == 1 ? ",)" : ")");
-}
-
-std::string in_quotes(std::string_view text) {
-  constexpr size_t kLongest = 60;
-  std::string result = "'";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    std::array<char, 5> escaped{};
-    std::snprintf(escaped.data(), escaped.size(), "\\x%02x", static_cast<unsigned>(byte));
-    result += byte >= 0x20 && byte < 0x7f ? std::string(1, c) : std::string(escaped.data());
-  }
-  return result + (text.size() > kLongest ? "…'" : "'");
 }
 
 }  // namespace fib

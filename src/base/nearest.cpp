@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace fib {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
@@ -26,9 +28,11 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   std::optional<std::string> best;
   size_t fewest = 0;
   for (const std::string& c : candidates) {
+    // More edits than half of the letters make a different word, not a slip; lengths alone can tell.
+    const size_t longer = std::max(word.size(), c.size()), shorter = std::min(word.size(), c.size());
+    if (2 * (longer - shorter) > longer) continue;
     const size_t edits = edit_distance(word, c);
-    // More edits than half of the letters make a different word, not a slip.
-    if (2 * edits > std::max(word.size(), c.size())) continue;
+    if (2 * edits > longer) continue;
     if (!best || edits < fewest) {
       best = c;
       fewest = edits;
@@ -38,7 +42,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
 }
 
 std::string unknown_name(std::string_view kind, std::string_view word, const std::vector<std::string>& candidates) {
-  std::string line = "unknown " + std::string(kind) + " '" + std::string(word) + "'";
+  std::string line = "unknown " + std::string(kind) + " " + in_quotes(word);
   if (const auto guess = nearest(word, candidates)) line += ", did you mean '" + *guess + "'?";
   if (candidates.empty()) return line;
   line += line.back() == '?' ? " Known: " : "; known: ";

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/npy_header.h"
+#include "base/printable.h"
 
 namespace fib {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "base/checked.h"
+#include "base/printable.h"
 
 namespace fib {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "base/checked.h"
 #include "base/float16.h"
+#include "base/printable.h"
 #include "base/safetensors_header.h"
 
 namespace fib {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "base/checked.h"
+#include "base/printable.h"
 
 namespace fib {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "base/atomic_file.h"
 #include "base/checked.h"
+#include "base/printable.h"
 #include "base/safetensors.h"
 
 namespace fib {

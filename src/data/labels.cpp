@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "base/checked.h"
 #include "base/mapped_file.h"
+#include "base/printable.h"
 
 namespace fib {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <string_view>
 
-#include "base/checked.h"
+#include "base/printable.h"
 #include "data/exif.h"
 #include "data/image_error.h"
 

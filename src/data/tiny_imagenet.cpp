@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/checked.h"
+#include "base/printable.h"
 #include "data/folder_dataset.h"
 #include "data/row_info.h"
 

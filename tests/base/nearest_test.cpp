@@ -37,4 +37,10 @@ TEST(UnknownName, says_what_was_received_the_guess_and_the_list) {
   EXPECT_EQ(unknown_name("option", "zzzz", {"wmin"}), "unknown option 'zzzz'; known: wmin");
 }
 
+TEST(UnknownName, shows_a_hostile_word_escaped_and_shortened_at_once) {
+  EXPECT_EQ(unknown_name("option", "\x1b[2J", {"wmin"}), "unknown option '\\x1b[2J'; known: wmin");
+  const std::string endless(20'000'000, 'w');
+  EXPECT_LT(unknown_name("option", endless, {"wmin", "wmax"}).size(), 200U);
+}
+
 }  // namespace fib
