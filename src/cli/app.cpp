@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "base/nearest.h"
-#include "cli/launch.h"
 #include "cli/options.h"
 #include "version.h"
 
@@ -27,11 +26,25 @@ int complain(const std::string& message, int code) {
   return code;
 }
 
-std::string overview(const std::vector<Command>& commands) {
+constexpr const char* kHeadings[] = {"Patterns and attention", "Models and data", "Training", "Trained models",
+                                     "Speed and the paper"};
+
+const char* heading(const Command& command) { return kHeadings[static_cast<size_t>(command.title.topic)]; }
+
+bool is_part_of_a_group(const Command& command) {
+  return std::string_view(command.title.name).find(' ') != std::string_view::npos;
+}
+
+std::string overview() {
   std::string text =
       "fib: sparse attention that is really sparse.\n\n"
-      "Each head looks at keys whose distance stands in its own row of the Wythoff array.\n\n";
-  for (const Command& c : commands) text += fmt::format("  fib {:<12} {}\n", c.name, c.summary);
+      "Each head looks at keys whose distance stands in its own row of the Wythoff array.\n";
+  std::string above;
+  for (const Command& c : command_table()) {
+    if (is_part_of_a_group(c)) continue;
+    if (std::exchange(above, heading(c)) != heading(c)) text += fmt::format("\n{}\n", heading(c));
+    text += fmt::format("  fib {:<12} {}\n", c.title.name, c.title.summary);
+  }
   return text +
          "\nTry    fib pattern --tokens 196 --heads 12 --svg pattern.svg\n"
          "Help   fib --help, fib pattern --help\n";
@@ -58,19 +71,14 @@ std::vector<std::string> option_names(const CLI::App& app) {
 }
 
 /// What CLI11 could not place, as one line with the nearest thing that exists.
-std::string explain_extras(const CLI::App& app, const std::vector<Command>& commands) {
+std::string explain_extras(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining(true);
   const auto option =
       std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind('-', 0) == 0; });
   if (option != extras.end()) return unknown_name("option", option->substr(0, option->find('=')), option_names(app));
   std::vector<std::string> names;
-  if (selected(app) == &app) {
-    for (const Command& c : commands) names.push_back(c.name);
-  } else {
-    for (const CLI::App* c : selected(app)->get_subcommands([](const CLI::App*) { return true; })) {
-      names.push_back(c->get_name());
-    }
-  }
+  for (const CLI::App* c : selected(app)->get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(c->get_name());
   if (!names.empty()) return unknown_name("command", extras.front(), names);
   return fmt::format("unexpected argument '{}'; see fib {} --help", extras.front(), selected(app)->get_name());
 }
@@ -80,53 +88,53 @@ int report(const std::string& message) {
   return complain(std::ferror(stdout) != 0 ? "cannot write to standard output" : message, kFailure);
 }
 
-void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& commands) {
+/// Below its group where its name has two words.
+void add_command(CLI::App& app, const Command& command, const Globals& globals) {
+  std::string name = command.title.name;
+  CLI::App* parent = &app;
+  if (const size_t space = name.find(' '); space != std::string::npos) {
+    parent = app.get_subcommand(name.substr(0, space));
+    name.erase(0, space + 1);
+  }
+  CLI::App* added = parent->add_subcommand(name, command.title.summary);
+  if (parent == &app) added->group(heading(command));
+  added->fallthrough();
+  command.declare(*added, globals);
+}
+
+void set_up(CLI::App& app, Globals& globals) {
   globals.threads = std::max(1u, std::thread::hardware_concurrency());
   app.set_version_flag("--version", version_text());
   add_integer(app, "--threads", globals.threads, {1, 1024}, "threads to compute with; all cores by default");
   app.add_flag("--quiet", globals.quiet, "no tables, notes or progress");
   app.require_subcommand(0, 1);
   app.footer("Example: fib pattern --tokens 196 --heads 12 --json");
-  for (const Command& c : commands) {
-    CLI::App* command = app.add_subcommand(c.name, c.summary);
-    command->fallthrough();
-    if (c.add != nullptr) c.add(*command, globals);
-  }
-}
-
-/// The first word that is neither an option nor the value of --threads; what else is wrong is found by the parser.
-std::string named_command(int argc, const char* const* argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::string word = argv[i];
-    if (word == "--threads") {
-      ++i;
-    } else if (!word.starts_with('-')) {
-      return word;
-    }
-  }
-  return "";
-}
-
-void become_other_program_if_named(int argc, const char* const* argv, const std::vector<Command>& commands) {
-  const std::string name = named_command(argc, argv);
-  for (const Command& c : commands) {
-    if (c.name == name && c.add == nullptr) become_torch_program(argv);
-  }
+  for (const Command& c : command_table()) add_command(app, c, globals);
 }
 
 }  // namespace
 
+Command make_group(Title title, const char* example) {
+  return {title, [example](CLI::App& command, const Globals& /*globals*/) {
+            command.require_subcommand(1);
+            command.footer(example);
+          }};
+}
+
 std::string version_text() { return "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")"; }
 
-int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks) {
+int run_app(int argc, const char* const* argv, const Hooks& hooks) {
   CLI::App app("Sparse attention that is really sparse.", "fib");
   Globals globals;
-  set_up(app, globals, commands);
-  if (hooks.before_command) app.parse_complete_callback([&] { hooks.before_command(globals); });
+  globals.argv = argv;
+  set_up(app, globals);
+  app.parse_complete_callback([&] {
+    globals.threads_given = app.count("--threads") > 0;
+    if (hooks.before_command) hooks.before_command(globals);
+  });
   try {
-    become_other_program_if_named(argc, argv, commands);
     app.parse(argc, argv);
-    if (app.get_subcommands().empty()) fmt::print("{}", overview(commands));
+    if (app.get_subcommands().empty()) fmt::print("{}", overview());
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);
     return 0;
   } catch (const Exit& request) {
@@ -134,10 +142,10 @@ int run_app(int argc, const char* const* argv, const std::vector<Command>& comma
   } catch (const CLI::Success& request) {
     return app.exit(request);  // --help and --version
   } catch (const CLI::ExtrasError&) {
-    return complain(explain_extras(app, commands), kUsage);
+    return complain(explain_extras(app), kUsage);
   } catch (const CLI::ParseError& e) {
     // A command that is missing may have been mistyped.
-    return complain(app.remaining(true).empty() ? e.what() : explain_extras(app, commands), kUsage);
+    return complain(app.remaining(true).empty() ? e.what() : explain_extras(app), kUsage);
   } catch (const std::invalid_argument& e) {
     return complain(e.what(), kUsage);
   } catch (const std::bad_alloc&) {

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame around the subcommands: parsing, global options, and one line on stderr when something is wrong.
+// The frame around the commands: parsing, global options, and one line on stderr when something is wrong.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
-#include <vector>
+
+#include "cli/command.h"
 
 namespace fib::cli {
-
-/// Options that every command understands, before or after its name.
-struct Globals {
-  int64_t threads = 1;  ///< all cores unless --threads says otherwise
-  bool quiet = false;   ///< no tables and no notes, only what was asked for by an option, and errors
-};
-
-/// One row of the table of commands. `add` declares the options and sets the callback that does the work; it may keep
-/// the globals, which outlive it and are set when the callback runs. Without it the command belongs to fib-torch.
-struct Command {
-  std::string name;
-  std::string summary;
-  void (*add)(CLI::App& command, const Globals& globals);
-};
 
 /// What a program may do differently.
 struct Hooks {
@@ -38,6 +24,6 @@ struct Exit {
 std::string version_text();
 
 /// Parses and runs. 0 is success, 1 a failure, 2 a usage error (std::invalid_argument counts as one).
-int run_app(int argc, const char* const* argv, const std::vector<Command>& commands, const Hooks& hooks = {});
+int run_app(int argc, const char* const* argv, const Hooks& hooks = {});
 
 }  // namespace fib::cli

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/launch.h"
-
+// Commands that need torch live in a second program, fib-torch, so that the others start at once: loading torch costs
+// half a second. `fib` becomes that program, with an environment that must stand before OpenMP is loaded.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "base/blas_core.h"
+#include "cli/command.h"
 
 namespace fib::cli {
 namespace {
@@ -36,8 +38,7 @@ void set_environment() {
   }
 }
 
-}  // namespace
-
+/// Beside this program, or in ../libexec/fibottention where it is installed.
 std::filesystem::path find_torch_program() {
   const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (const auto& candidate : {here / kProgram, here / "../libexec/fibottention" / kProgram}) {
@@ -47,6 +48,8 @@ std::filesystem::path find_torch_program() {
       "this command needs fib-torch, which is neither beside fib nor in ../libexec/fibottention; "
       "build with FIB_WITH_TORCH=ON");
 }
+
+}  // namespace
 
 void become_torch_program(const char* const* argv) {
   const std::filesystem::path program = find_torch_program();

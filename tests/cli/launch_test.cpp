@@ -51,9 +51,25 @@ TEST_F(Launch, hands_all_arguments_on) {
   EXPECT_EQ(said_, "--threads 3 bench attention --json\n");
 }
 
+TEST_F(Launch, answers_help_and_mistakes_without_the_torch_part) {
+  for (const char* command : {"train", "prune", "infer", "classify", "eval", "report", "bench data", "bench model",
+                              "analyze corruption", "analyze attention-maps"}) {
+    EXPECT_EQ(run("", command + std::string(" --help")), 0);
+    EXPECT_NE(said_.find("Example: fib "), std::string::npos) << command;
+    EXPECT_EQ(run("", command + std::string(" --quite")), 2);
+    EXPECT_NE(said_.find("did you mean '--quiet'?"), std::string::npos) << said_;
+  }
+}
+
+TEST_F(Launch, knows_the_command_behind_any_global_option) {
+  place_program("bin/fib-torch", "echo \"$@\"");
+  EXPECT_EQ(run("", "--quiet --threads=2 bench attention"), 0);
+  EXPECT_EQ(said_, "--quiet --threads=2 bench attention\n");
+}
+
 TEST_F(Launch, finds_the_installed_program) {
   place_program("libexec/fibottention/fib-torch", "echo installed");
-  EXPECT_EQ(run("", "bench"), 0);
+  EXPECT_EQ(run("", "bench attention"), 0);
   EXPECT_EQ(said_, "installed\n");
 }
 
@@ -65,17 +81,17 @@ TEST_F(Launch, loads_neither_torch_nor_image_decoders) {
 
 TEST_F(Launch, keeps_memory_between_steps_unless_told_otherwise) {
   place_program("bin/fib-torch", "echo $GLIBC_TUNABLES");
-  EXPECT_EQ(run("", "bench"), 0);
+  EXPECT_EQ(run("", "bench attention"), 0);
   EXPECT_NE(said_.find("glibc.malloc.hugetlb=1"), std::string::npos) << said_;
-  EXPECT_EQ(run("GLIBC_TUNABLES=glibc.malloc.check=0", "bench"), 0);
+  EXPECT_EQ(run("GLIBC_TUNABLES=glibc.malloc.check=0", "bench attention"), 0);
   EXPECT_EQ(said_, "glibc.malloc.check=0\n");
 }
 
 TEST_F(Launch, lets_waiting_threads_sleep_unless_told_otherwise) {
   place_program("bin/fib-torch", "echo $OMP_WAIT_POLICY");
-  run("env -u OMP_WAIT_POLICY", "bench");
+  run("env -u OMP_WAIT_POLICY", "bench attention");
   EXPECT_EQ(said_, "passive\n");
-  run("env OMP_WAIT_POLICY=active", "bench");
+  run("env OMP_WAIT_POLICY=active", "bench attention");
   EXPECT_EQ(said_, "active\n");
 }
 

@@ -7,17 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "analysis/corruption_sets.h"
 #include "training/torch/trained_model.h"
 
 namespace fib::analysis {
-
-struct CorruptionSets {
-  std::vector<std::string> corruptions;
-  std::vector<int64_t> severities;
-  std::string published = {};  ///< folder of published files; empty: looked for below the data root, else made here
-  int64_t seed = 0;            ///< of the corruptions made here
-  int64_t images = 0;          ///< of each set, evenly chosen
-};
 
 /// Accuracies as shares.
 struct Robustness {

@@ -7,18 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "bench/timing.h"
-#include "fibottention/pattern.h"
+#include "bench/options.h"
 
 namespace fib::bench {
-
-struct AttentionBenchOptions {
-  AttentionSpec attention{"fibottention", {}};
-  std::vector<int64_t> tokens = {196, 784, 4096};  ///< patch tokens
-  int64_t batch = 1, heads = 12, dim = 64, cls = 1;
-  bool backward = false;
-  TimingOptions timing;
-};
 
 struct AttentionBenchRow {
   std::string contestant;

@@ -7,23 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "bench/timing.h"
-#include "fibottention/pattern.h"
+#include "bench/options.h"
 
 namespace fib::bench {
 
-enum class ModelPass { forward, training };
 /// As it is reported: "forward" or "training step".
 const char* to_string(ModelPass pass);
-
-struct ModelBenchOptions {
-  std::string model = "vit_base_patch16_224";
-  std::vector<int64_t> resolutions;       ///< the model's own when empty
-  std::vector<AttentionSpec> attentions;  ///< compared with full, which always runs
-  std::vector<ModelPass> passes = {ModelPass::forward};
-  int64_t batch = 4;
-  TimingOptions timing{.seconds = 10.0};  ///< of one resolution and pass
-};
 
 struct ModelBenchRow {
   std::string model, attention;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/analyze_attention_maps.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "cli/torch/attention_sheet.h"
-#include "cli/torch/commands.h"
 #include "cli/torch/subject_options.h"
 #include "report/gnuplot.h"
 
@@ -14,15 +15,6 @@ namespace {
 
 using nlohmann::ordered_json;
 using training::TrainedModel;
-
-struct MapsArguments {
-  SubjectArguments subjects;
-  std::vector<int64_t> indices;
-  std::vector<std::string> files;
-  std::vector<int64_t> patch;  ///< row and column from 1; empty: the middle
-  std::string out;
-  bool json = false;
-};
 
 std::optional<int64_t> chosen_patch(const MapsArguments& a, const models::Model& model) {
   if (a.patch.empty()) return std::nullopt;
@@ -74,7 +66,7 @@ ordered_json looked_json(const TrainedModel& subject, const LookedAt& looked) {
           {"layers", layers}};
 }
 
-void run(const MapsArguments& given, bool quiet) {
+void run(const MapsArguments& given, const Globals& globals) {
   MapsArguments a = given;
   if (!a.out.empty()) report::check_plot_name(a.out);
   if (a.out.empty() && !a.json) throw std::invalid_argument("nothing to do: give --out FILE, --json or both");
@@ -91,25 +83,11 @@ void run(const MapsArguments& given, bool quiet) {
   if (!a.out.empty()) write_file_atomically(a.out, a.out.ends_with(".svg") ? to_svg(drawing) : to_png(drawing));
   if (a.json)
     fmt::print("{}\n", ordered_json{{"rows", list}}.dump());
-  else if (!quiet)
+  else if (!globals.quiet)
     fmt::print("{}: {} pictures\n", a.out, sheets.size());
 }
 
+const TorchRunner<MapsArguments> analyze_attention_maps_runner(run);
+
 }  // namespace
-
-void add_analyze_attention_maps(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<MapsArguments>();
-  add_subject_options(command, a->subjects, Subjects::many);
-  command.add_option("IMAGE", a->files, "pictures to look at");
-  add_integers(command, "--index", a->indices, {0, INT64_MAX}, "images of the test set, from 0; the first by default");
-  add_integers(command, "--patch", a->patch, {1, 16384}, "row and column from 1 of the patch that looks; the middle");
-  command.add_option("-o,--out", a->out, "the drawing, .svg or .png")->type_name("FILE");
-  command.add_flag("--json", a->json, "the weights themselves");
-  command.footer(
-      "Example: fib analyze attention-maps --run runs/full --run runs/fibottention --index 3 --out maps.png\n"
-      "Example: fib analyze attention-maps --model vit_tiny_patch16_224 --weights W.safetensors --data folder:IMAGES "
-      "--patch 7,7 -o maps.svg cat.jpg");
-  command.callback([a, &globals] { run(*a, globals.quiet); });
-}
-
 }  // namespace fib::cli

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/analyze_corruption.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +9,6 @@
 #include "cli/progress.h"
 #include "cli/table.h"
 #include "cli/torch/analyze_options.h"
-#include "cli/torch/commands.h"
 #include "data/corruptions/corruption.h"
 #include "report/bar_plot.h"
 #include "report/line_plot.h"
@@ -19,11 +20,6 @@ namespace {
 using analysis::Robustness;
 using nlohmann::ordered_json;
 using training::TrainedModel;
-
-struct CorruptionArguments : AnalyzeArguments {
-  analysis::CorruptionSets sets;
-  std::string bars;
-};
 
 struct Measured {
   std::string name, attention, data;
@@ -116,7 +112,8 @@ void complete(CorruptionArguments& a) {
   if (!a.bars.empty()) report::check_plot_name(a.bars);
 }
 
-void run(CorruptionArguments a, const Globals& globals) {
+void run(const CorruptionArguments& given, const Globals& globals) {
+  CorruptionArguments a = given;
   complete(a);
   std::vector<Measured> all;
   for (const auto& subject : open_subjects(a.subjects)) all.push_back(measure(a, subject, globals.quiet || a.json));
@@ -129,26 +126,7 @@ void run(CorruptionArguments a, const Globals& globals) {
   }
 }
 
+const TorchRunner<CorruptionArguments> analyze_corruption_runner(run);
+
 }  // namespace
-
-void add_analyze_corruption(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<CorruptionArguments>();
-  add_analyze_options(command, *a, 1000);
-  add_plot_option(command, *a, "accuracy by severity");
-  command.add_option("--bars", a->bars, "accuracy by corruption as .svg or .png")->type_name("FILE");
-  command.add_option("--corruption", a->sets.corruptions, "only these: names divided by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("NAME,…");
-  add_integers(command, "--severity", a->sets.severities, {1, corruptions::kSeverities}, "only these, of 1 to 5");
-  command.add_option("--published", a->sets.published, "folder with the .npy files of CIFAR-10-C or CIFAR-100-C")
-      ->type_name("DIR");
-  add_integer(command, "--seed", a->sets.seed, {0, INT64_MAX}, "of the corruptions made here")->capture_default_str();
-  command.footer(
-      "Published files are used where they lie: --published, else CIFAR-10-C or CIFAR-100-C below the data root. "
-      "Otherwise\nthe clean test images are corrupted with the published parameters; frost has a texture of ours.\n"
-      "Example: fib analyze corruption --run runs/full --run runs/fibottention --images 1000 --plot corruption.svg");
-  command.callback([a, &globals] { run(*a, globals); });
-}
-
 }  // namespace fib::cli

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/analyze_diversity.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +9,6 @@
 #include "analysis/statistics.h"
 #include "cli/table.h"
 #include "cli/torch/analyze_options.h"
-#include "cli/torch/commands.h"
 #include "report/box_plot.h"
 #include "report/words.h"
 
@@ -90,7 +91,7 @@ report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
   return plot;
 }
 
-void run_diversity(const AnalyzeArguments& a, const Globals& globals) {
+void run(const DiversityArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_plot_name(plot);
   std::vector<DiversityRow> rows;
   for (const auto& subject : open_subjects(a.subjects))
@@ -103,17 +104,7 @@ void run_diversity(const AnalyzeArguments& a, const Globals& globals) {
   }
 }
 
+const TorchRunner<DiversityArguments> analyze_diversity_runner(run);
+
 }  // namespace
-
-void add_analyze_diversity(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<AnalyzeArguments>();
-  add_analyze_options(command, *a, 10'000);
-  add_layer_option(command, *a);
-  add_plot_option(command, *a, "a box plot");
-  command.footer(
-      "The mean over pairs of heads of |Yi - Yj| / (|Yi| + |Yj|), Yi what head i gives for an image; in percent.\n"
-      "Example: fib analyze diversity --run runs/full --run runs/fibottention --plot diversity.svg");
-  command.callback([a, &globals] { run_diversity(*a, globals); });
-}
-
 }  // namespace fib::cli

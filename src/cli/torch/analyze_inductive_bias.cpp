@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/analyze_inductive_bias.h"
+
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
 #include "cli/torch/analyze_options.h"
-#include "cli/torch/commands.h"
 #include "data/subset.h"
 #include "report/words.h"
 
@@ -16,10 +17,6 @@ using nlohmann::ordered_json;
 
 /// The paper's variances inside objects, over 100 images (ViT-B).
 constexpr double kPaperFull = 8.76e-5, kPaperFibottention = 2.33e-5;
-
-struct BiasArguments : AnalyzeArguments {
-  std::string boxes;  ///< a CSV file; empty: the data's own boxes, or the foreground rule
-};
 
 struct BiasRow {
   std::string name, attention, data, regions;
@@ -143,20 +140,7 @@ void run(const BiasArguments& a, const Globals& globals) {
   }
 }
 
+const TorchRunner<BiasArguments> analyze_inductive_bias_runner(run);
+
 }  // namespace
-
-void add_analyze_inductive_bias(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<BiasArguments>();
-  add_analyze_options(command, *a, 100);
-  add_layer_option(command, *a);
-  command
-      .add_option("--boxes", a->boxes,
-                  "lines index,left,top,right,bottom: image of the test set from 0, pixels of the stored picture")
-      ->type_name("F.csv");
-  command.footer(
-      "Regions: boxes of tiny-imagenet, --boxes, or for grey data patches half of whose pixels exceed 25 of 255.\n"
-      "Example: fib analyze inductive-bias --run runs/full --run runs/fibottention");
-  command.callback([a, &globals] { run(*a, globals); });
-}
-
 }  // namespace fib::cli

@@ -7,23 +7,6 @@
 
 namespace fib::cli {
 
-void add_analyze_options(CLI::App& app, AnalyzeArguments& a, int64_t images) {
-  a.images = images;
-  add_subject_options(app, a.subjects, Subjects::many);
-  add_integer(app, "--images", a.images, {1, 10'000'000}, "of the test set, evenly chosen")->capture_default_str();
-  app.add_flag("--json", a.json, "for machines");
-}
-
-void add_layer_option(CLI::App& app, AnalyzeArguments& a) {
-  add_integer(app, "--layer", a.layer, {1, 1000}, "counted from 1; the last by default");
-}
-
-void add_plot_option(CLI::App& app, AnalyzeArguments& a, const std::string& help) {
-  app.add_option("--plot", a.plots, help + " as .svg or .png; may be repeated")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
-}
-
 int64_t chosen_layer(const AnalyzeArguments& a, const models::Model& model) {
   const auto depth = static_cast<int64_t>(model.attentions().size());
   if (a.layer > depth)

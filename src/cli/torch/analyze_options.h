@@ -5,24 +5,10 @@
 #include <functional>
 
 #include "analysis/torch/over_images.h"
-#include "cli/app.h"
+#include "cli/analyze_options.h"
 #include "cli/torch/subject_options.h"
 
 namespace fib::cli {
-
-struct AnalyzeArguments {
-  SubjectArguments subjects;
-  int64_t images = 0;
-  int64_t layer = 0;  ///< from 1; 0: the last
-  std::vector<std::string> plots;
-  bool json = false;
-};
-
-/// The subjects' options, --images and --json; `images` is how many by default.
-void add_analyze_options(CLI::App& app, AnalyzeArguments& arguments, int64_t images);
-void add_layer_option(CLI::App& app, AnalyzeArguments& arguments);
-/// --plot, where there is something to draw.
-void add_plot_option(CLI::App& app, AnalyzeArguments& arguments, const std::string& help);
 
 /// The layer from 0. Throws std::invalid_argument unless the model has it.
 int64_t chosen_layer(const AnalyzeArguments& arguments, const models::Model& model);

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/bench_data.h"
+
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bench/torch/data_bench.h"
-#include "cli/recipe_options.h"
 #include "cli/torch/bench_frame.h"
-#include "cli/torch/commands.h"
 
 namespace fib::cli {
 namespace {
-
-struct BenchDataArguments {
-  RecipeArguments recipe;
-  double seconds = 5;
-  bool json = false;
-};
 
 void run(const BenchDataArguments& a, const Globals& globals) {
   const training::Recipe recipe = recipe_of(a.recipe, {});
@@ -40,19 +33,7 @@ void run(const BenchDataArguments& a, const Globals& globals) {
   }
 }
 
+const TorchRunner<BenchDataArguments> bench_data_runner(run);
+
 }  // namespace
-
-void add_bench_data(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<BenchDataArguments>();
-  add_recipe_options(command, a->recipe);
-  command.add_option("--seconds", a->seconds, "time to spend on each of the two, about")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->capture_default_str();
-  command.add_flag("--json", a->json, "for machines");
-  command.footer(
-      "Training that waits for data wants more --workers or fewer augmentations.\n"
-      "Example: fib bench data --recipe recipes/demo.toml");
-  command.callback([a, &globals] { run(*a, globals); });
-}
-
 }  // namespace fib::cli

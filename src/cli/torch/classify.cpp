@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/classify.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "cli/model_options.h"
 #include "cli/torch/classification.h"
-#include "cli/torch/commands.h"
 #include "cli/torch/preprocess_options.h"
 #include "data/labels.h"
 #include "models/torch/weights.h"
@@ -16,29 +16,6 @@ namespace {
 
 /// Pictures computed at once: more gain nothing on a CPU, and results come sooner.
 constexpr size_t kBatch = 8;
-
-struct ClassifyArguments {
-  ModelArguments model;
-  PreprocessArguments preprocess;
-  std::string labels;
-  int64_t top = 5;
-  bool json = false;
-  std::vector<std::string> images;
-};
-
-void declare(CLI::App& command, ClassifyArguments& a) {
-  add_model_options(command, a.model);
-  command.add_option("--labels", a.labels, "names of the classes: a JSON array, or an object by index")
-      ->type_name("F.json");
-  add_integer(command, "--top", a.top, {1, 1000000}, "classes to show per picture")->capture_default_str();
-  add_preprocess_options(command, a.preprocess);
-  command.add_flag("--json", a.json, "for machines");
-  command.add_option("IMAGE", a.images, "JPEG, PNG or WebP")->required()->type_name("");
-  command.footer(
-      "A picture that cannot be read is reported, the others are classified, and the exit code is 1.\n"
-      "Example: fib classify --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --labels classes.json a.jpg "
-      "b.png");
-}
 
 std::vector<std::string> read_class_names(const std::string& file, int64_t classes) {
   if (file.empty()) return {};
@@ -121,12 +98,7 @@ void run(const ClassifyArguments& a, const Globals& globals) {
   }
 }
 
+const TorchRunner<ClassifyArguments> classify_runner(run);
+
 }  // namespace
-
-void add_classify(CLI::App& command, const Globals& globals) {
-  const auto arguments = std::make_shared<ClassifyArguments>();
-  declare(command, *arguments);
-  command.callback([arguments, &globals] { run(*arguments, globals); });
-}
-
 }  // namespace fib::cli

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/eval.h"
+
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.h"
 #include "cli/table.h"
-#include "cli/torch/commands.h"
 #include "cli/torch/subject_options.h"
 #include "report/words.h"
 #include "training/torch/evaluate.h"
@@ -15,11 +15,6 @@ namespace fib::cli {
 namespace {
 
 using training::TrainedModel;
-
-struct EvalArguments {
-  SubjectArguments subject;
-  bool json = false;
-};
 
 nlohmann::ordered_json evaluation_json(const TrainedModel& c, const training::Evaluation& e) {
   return {
@@ -56,17 +51,7 @@ void run(const EvalArguments& a, const Globals& globals) {
   }
 }
 
+const TorchRunner<EvalArguments> eval_runner(run);
+
 }  // namespace
-
-void add_eval(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<EvalArguments>();
-  add_subject_options(command, a->subject, Subjects::one);
-  command.add_flag("--json", a->json, "for machines");
-  command.footer(
-      "An image folder has a folder for each class; names that are all digits are class indices, others are sorted.\n"
-      "Example: fib eval --run runs/full --json\n"
-      "Example: fib eval --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --data folder:imagenet-val");
-  command.callback([a, &globals] { run(*a, globals); });
-}
-
 }  // namespace fib::cli

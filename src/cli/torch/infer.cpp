@@ -1,37 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/infer.h"
+
 #include <fmt/format.h>
 
 #include <stdexcept>
 
 #include "base/npy.h"
-#include "cli/model_options.h"
-#include "cli/torch/commands.h"
 #include "models/torch/weights.h"
 
 namespace fib::cli {
 namespace {
-
-struct InferArguments {
-  ModelArguments model;
-  std::string input, output, dtype = "f32";
-  int64_t batch = 16;
-};
-
-void declare(CLI::App& command, InferArguments& a) {
-  add_model_options(command, a.model);
-  command.add_option("--input", a.input, "preprocessed pictures [B,3,H,W], float32 or float64")
-      ->type_name("X.npy")
-      ->required();
-  command.add_option("--out", a.output, "where the logits [B,classes] go")->type_name("LOGITS.npy")->required();
-  command.add_option("--dtype", a.dtype, "what is computed in and written")
-      ->check(CLI::IsMember({"f32", "f64"}))
-      ->type_name("f32|f64")
-      ->capture_default_str();
-  add_integer(command, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
-  command.footer(
-      "Pictures of another size than the model's are taken as they are: position embeddings are interpolated.\n"
-      "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy");
-}
 
 /// The array as it lies in the file, which must outlive the tensor.
 at::Tensor as_tensor(const NpyArray& array) {
@@ -63,7 +41,7 @@ void check_input(const at::Tensor& images, const std::string& file) {
       fmt::format("{} must hold pictures [B,3,H,W], got [{}]", file, fmt::join(images.sizes(), ",")));
 }
 
-void run(const InferArguments& a) {
+void run(const InferArguments& a, const Globals& /*globals*/) {
   models::Options options = model_options(a.model);
   const NpyArray input(a.input);
   const at::Tensor images = as_tensor(input);
@@ -84,12 +62,7 @@ void run(const InferArguments& a) {
   }
 }
 
+const TorchRunner<InferArguments> infer_runner(run);
+
 }  // namespace
-
-void add_infer(CLI::App& command, const Globals&) {
-  const auto arguments = std::make_shared<InferArguments>();
-  declare(command, *arguments);
-  command.callback([arguments] { run(*arguments); });
-}
-
 }  // namespace fib::cli

@@ -3,8 +3,7 @@
 #include <omp.h>
 #include <torch/torch.h>
 
-#include "cli/torch/commands.h"
-#include "cli/torch_commands.h"
+#include "cli/app.h"
 
 namespace {
 
@@ -25,11 +24,4 @@ std::string explain(const std::exception& error) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::vector<Command> commands = {
-      in_this_program(titles::train, add_train),   in_this_program(titles::prune, add_prune),
-      in_this_program(titles::infer, add_infer),   in_this_program(titles::classify, add_classify),
-      in_this_program(titles::eval, add_eval),     in_this_program(titles::analyze, add_analyze),
-      in_this_program(titles::report, add_report), in_this_program(titles::bench, add_bench)};
-  return run_app(argc, argv, commands, {set_threads, explain});
-}
+int main(int argc, char** argv) { return run_app(argc, argv, {set_threads, explain}); }

@@ -41,25 +41,12 @@ void override_channels(Channels& target, const std::vector<float>& given) {
   if (given.size() == 3) std::copy(given.begin(), given.end(), target.begin());
 }
 
-CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<float>& target, const std::string& help) {
-  // The word after the numbers may be a picture's name.
-  return app.add_option(name, target, help)->delimiter(',')->allow_extra_args(false)->type_name("R,G,B");
-}
-
 void check_channels(const char* name, const std::vector<float>& given) {
   if (given.empty() || given.size() == 1 || given.size() == 3) return;
   throw std::invalid_argument(fmt::format("{} takes one number or three, R,G,B; got {}", name, given.size()));
 }
 
 }  // namespace
-
-void add_preprocess_options(CLI::App& app, PreprocessArguments& a) {
-  add_integer(app, "--resize", a.resize, kResolutions,
-              "shorter side before the crop; the crop divided by 0.9, or 0.875");
-  add_integer(app, "--crop", a.crop, kResolutions, "side of the square cut from the centre; the model's resolution");
-  add_channels(app, "--mean", a.mean, "subtracted from values in [0, 1]; 0.5 for ViT, else ImageNet's");
-  add_channels(app, "--std", a.std, "what they are divided by then; 0.5 for ViT, else ImageNet's");
-}
 
 Preprocess preprocess_options(const PreprocessArguments& a, const models::Row& row) {
   check_channels("--mean", a.mean);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/prune.h"
+
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
+#include "cli/app.h"
 #include "cli/table.h"
-#include "cli/torch/commands.h"
 #include "cli/torch/train_session.h"
 #include "data/open_dataset.h"
 #include "models/torch/weights.h"
@@ -18,11 +19,6 @@ namespace fib::cli {
 namespace {
 
 using namespace training;
-
-struct PruneArguments {
-  TrainArguments train;
-  std::string ratio;  ///< as typed; empty: the recipe's
-};
 
 /// What becomes of a model on the way, on the test set.
 struct Stage {
@@ -98,46 +94,19 @@ void take_ratio(PruneArguments& a) {
   a.train.recipe.given.emplace_back(&option, a.ratio);
 }
 
-void run(PruneArguments& a, bool quiet) {
+void run(const PruneArguments& given, const Globals& globals) {
+  PruneArguments a = given;
+  if (globals.threads_given) a.train.threads = globals.threads;
   take_ratio(a);
   TrainSession session(a.train, Launch::from_environment());
   if (session.recipe().prune_ratio == 0)
     throw std::invalid_argument("--ratio must be above 0 and below 1: the share that is pruned; got 0");
-  const int code = session.run(quiet);
+  const int code = session.run(globals.quiet);
   if (code != 0) throw Exit{code};
-  if (session.is_first()) finish(session, a, quiet);
+  if (session.is_first()) finish(session, a, globals.quiet);
 }
 
-/// The search as its authors run it: a constant learning rate, no averages.
-Recipe search_recipe() {
-  Recipe recipe;
-  recipe.lr = recipe.min_lr = recipe.warmup_lr = 1e-4;
-  recipe.warmup_epochs = 0;
-  recipe.ema = 0;
-  recipe.clip = 0;
-  return recipe;
-}
+const TorchRunner<PruneArguments> prune_runner(run);
 
 }  // namespace
-
-void add_prune(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<PruneArguments>();
-  a->train.base = search_recipe();
-  a->train.command = "prune";
-  command
-      .add_option("--ratio", a->ratio, "share of the parameters in attention and MLPs to remove, above 0 and below 1")
-      ->type_name("R");
-  add_train_options(command, a->train);
-  command.footer(
-      "UPop: masks on the channels of heads and MLPs shrink while the model is trained; those that the loss misses "
-      "least\n"
-      "are removed, and DIR/pruned.safetensors is a smaller model that all commands load. Train it on with fib train.\n"
-      "Example: fib prune --model vit_micro_patch2_28 --weights best.safetensors --ratio 0.5 --epochs 3 --out "
-      "runs/half");
-  command.callback([a, &command, &globals] {
-    if (command.get_parent()->count("--threads") > 0) a->train.threads = globals.threads;
-    run(*a, globals.quiet);
-  });
-}
-
 }  // namespace fib::cli

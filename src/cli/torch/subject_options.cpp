@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "cli/torch/preprocess_options.h"
 #include "data/open_dataset.h"
 #include "models/torch/weights.h"
 
@@ -50,25 +51,6 @@ void name_apart(std::vector<TrainedModel>& subjects, const std::vector<std::stri
 }
 
 }  // namespace
-
-void add_subject_options(CLI::App& app, SubjectArguments& a, Subjects subjects) {
-  add_model_options(app, a.model);
-  const std::string help = "a run of fib train; its recipe says the rest";
-  CLI::Option* run = app.add_option("--run", a.runs, subjects == Subjects::many ? help + "; may be repeated" : help);
-  run->type_name("DIR")->allow_extra_args(false);
-  if (subjects == Subjects::one) run->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified"}) {
-    app.get_option(other)->required(false)->excludes(run);
-  }
-  app.add_option("--checkpoint", a.checkpoint, "which weights of the run: best, model or ema")
-      ->check(CLI::IsMember({"best", "model", "ema"}))
-      ->needs(run)
-      ->capture_default_str();
-  app.add_option("--data", a.data, "NAME or NAME:PATH, fib datasets lists them; folder:PATH is an image folder")
-      ->type_name("KIND:PATH");
-  add_integer(app, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
-  add_preprocess_options(app, a.preprocess);
-}
 
 std::vector<TrainedModel> open_subjects(const SubjectArguments& a) {
   std::vector<TrainedModel> subjects;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/train.h"
+
 #include <fmt/format.h>
 
 #include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/app.h"
 #include "cli/table.h"
-#include "cli/torch/commands.h"
 #include "cli/torch/train_session.h"
 #include "report/words.h"
 
@@ -41,28 +42,18 @@ void tell(const TrainArguments& a, const RunFiles& files, bool quiet) {
     fmt::print("{}", summary_text(summary));
 }
 
-void run(const TrainArguments& a, bool quiet) {
+void run(const TrainArguments& given, const Globals& globals) {
+  TrainArguments a = given;
+  if (globals.threads_given) a.threads = globals.threads;
   TrainSession session(a, Launch::from_environment());
   if (session.recipe().prune_ratio > 0)
     throw std::invalid_argument("this recipe prunes (prune_ratio is not 0): use fib prune");
-  const int code = session.run(quiet);
+  const int code = session.run(globals.quiet);
   if (code != 0) throw Exit{code};
-  if (session.is_first()) tell(a, session.files(), quiet);
+  if (session.is_first()) tell(a, session.files(), globals.quiet);
 }
+
+const TorchRunner<TrainArguments> train_runner(run);
 
 }  // namespace
-
-void add_train(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<TrainArguments>();
-  add_train_options(command, *a);
-  command.footer(
-      "Ctrl-C finishes the step, saves and exits with 130 (SIGTERM: 143); --resume continues to the same bits.\n"
-      "Several processes: torchrun --no_python --nproc_per_node 2 fib train …\n"
-      "Example: fib train --recipe recipes/fashion-mnist.toml --attention full --out runs/full");
-  command.callback([a, &command, &globals] {
-    if (command.get_parent()->count("--threads") > 0) a->threads = globals.threads;
-    run(*a, globals.quiet);
-  });
-}
-
 }  // namespace fib::cli

@@ -3,22 +3,11 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
-#include "cli/recipe_options.h"
+#include "cli/train_options.h"
 #include "training/torch/trainer.h"
 
 namespace fib::cli {
-
-struct TrainArguments {
-  RecipeArguments recipe;
-  std::string out;
-  bool resume = false;
-  bool json = false;
-  int64_t threads = 0;            ///< of --threads; 0: not given
-  training::Recipe base = {};     ///< what options and files change
-  std::string command = "train";  ///< for what is told about continuing
-};
 
 /// The first process alone sees the directory; the others get the recipe from it.
 class TrainSession {
@@ -46,8 +35,5 @@ class TrainSession {
   training::Share share_;
   std::optional<training::Trainer> trainer_;
 };
-
-/// --out, --resume, --json and the recipe's options.
-void add_train_options(CLI::App& command, TrainArguments& arguments);
 
 }  // namespace fib::cli

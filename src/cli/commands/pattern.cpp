@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
 #include "cli/pattern_summary.h"
@@ -24,9 +24,11 @@ struct PatternArguments {
   int64_t tokens = 196, heads = 12;
   std::string array, png, svg;
   bool json = false;
+  const CLI::App* command = nullptr;
 };
 
 void declare(CLI::App& command, PatternArguments& a) {
+  a.command = &command;
   add_integer(command, "--tokens", a.tokens, {1, kMaxTokens}, "patch tokens N")->capture_default_str();
   add_integer(command, "--heads", a.heads, {1, kMaxHeads}, "heads")->capture_default_str();
   add_attention_options(command, a.attention);
@@ -48,6 +50,7 @@ void refuse_beside_array(const CLI::App& command) {
 }
 
 void print_array(const PatternArguments& a) {
+  refuse_beside_array(*a.command);
   const WythoffTable table = wythoff_table(a.array, a.attention.modified);
   fmt::print("{}", a.json ? table.to_json().dump() + "\n" : table.to_string());
 }
@@ -65,6 +68,7 @@ void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const 
 }
 
 void run(const PatternArguments& a, const Globals& globals) {
+  if (a.command->count("--array") > 0) return print_array(a);
   const AttentionSpec spec = attention_spec(a.attention);
   const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
   write_pictures(a, spec, support);
@@ -80,14 +84,9 @@ void run(const PatternArguments& a, const Globals& globals) {
 
 }  // namespace
 
-void add_pattern(CLI::App& command, const Globals& globals) {
-  const auto arguments = std::make_shared<PatternArguments>();
-  declare(command, *arguments);
-  command.callback([arguments, &command, &globals] {
-    if (command.count("--array") == 0) return run(*arguments, globals);
-    refuse_beside_array(command);
-    print_array(*arguments);
-  });
+Command pattern_command() {
+  return make_command<PatternArguments>(
+      {"pattern", "which query meets which key: table, JSON or image", Topic::patterns}, declare, run);
 }
 
 }  // namespace fib::cli

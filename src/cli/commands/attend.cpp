@@ -9,7 +9,7 @@
 
 #include "base/checked.h"
 #include "cli/attend_arrays.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
 #include "fibottention/attention.h"
@@ -151,10 +151,9 @@ void run(const AttendArguments& a, const Globals& globals) {
 
 }  // namespace
 
-void add_attend(CLI::App& command, const Globals& globals) {
-  const auto arguments = std::make_shared<AttendArguments>();
-  declare(command, *arguments);
-  command.callback([arguments, &globals] { run(*arguments, globals); });
+Command attend_command() {
+  return make_command<AttendArguments>(
+      {"attend", "attention on arrays in .npy files, and its gradients", Topic::patterns}, declare, run);
 }
 
 }  // namespace fib::cli

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/options.h"
 #include "cli/table.h"
 #include "models/cost.h"
@@ -81,21 +81,26 @@ std::string models_text(const AttentionSpec& attention) {
          fmt::format("\nWith {} attention, for one picture. Other resolutions: fib flops.\n", attention.to_string());
 }
 
+void declare(CLI::App& command, ModelsArguments& a) {
+  add_attention_options(command, a.attention);
+  command.add_flag("--json", a.json, "for machines");
+  command.footer("Example: fib models --attention fibottention");
+}
+
+void run(const ModelsArguments& a, const Globals& globals) {
+  const AttentionSpec attention = attention_spec(a.attention);
+  if (a.json) {
+    fmt::print("{}\n", models_json(attention).dump());
+  } else if (!globals.quiet) {
+    fmt::print("{}", models_text(attention));
+  }
+}
+
 }  // namespace
 
-void add_models(CLI::App& command, const Globals& globals) {
-  const auto arguments = std::make_shared<ModelsArguments>();
-  add_attention_options(command, arguments->attention);
-  command.add_flag("--json", arguments->json, "for machines");
-  command.footer("Example: fib models --attention fibottention");
-  command.callback([arguments, &globals] {
-    const AttentionSpec attention = attention_spec(arguments->attention);
-    if (arguments->json) {
-      fmt::print("{}\n", models_json(attention).dump());
-    } else if (!globals.quiet) {
-      fmt::print("{}", models_text(attention));
-    }
-  });
+Command models_command() {
+  return make_command<ModelsArguments>({"models", "the models: parameters, cost and dimensions", Topic::models},
+                                       declare, run);
 }
 
 }  // namespace fib::cli

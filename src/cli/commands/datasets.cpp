@@ -3,10 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/table.h"
 
 namespace fib::cli {
@@ -14,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Arguments {
+struct DatasetsArguments {
   bool json = false;
   std::vector<std::string> verify;
 };
@@ -96,25 +95,27 @@ void verify(const std::string& name, const Globals& globals) {
                folder.string());
 }
 
-void run(const Arguments& arguments, const Globals& globals) {
-  for (const std::string& name : arguments.verify) verify(name, globals);
-  if (!arguments.verify.empty()) return;
-  if (arguments.json) {
+void run(const DatasetsArguments& a, const Globals& globals) {
+  for (const std::string& name : a.verify) verify(name, globals);
+  if (!a.verify.empty()) return;
+  if (a.json) {
     fmt::print("{}\n", datasets_json());
   } else if (!globals.quiet) {
     fmt::print("{}", datasets_text());
   }
 }
 
+void declare(CLI::App& command, DatasetsArguments& a) {
+  command.add_flag("--json", a.json, "for machines");
+  command.add_option("--verify", a.verify, "compare NAME or NAME:PATH with the published checksums")->type_name("DATA");
+  command.footer("Example: fib datasets --verify fashion-mnist");
+}
+
 }  // namespace
 
-void add_datasets(CLI::App& command, const Globals& globals) {
-  const auto arguments = std::make_shared<Arguments>();
-  command.add_flag("--json", arguments->json, "for machines");
-  command.add_option("--verify", arguments->verify, "compare NAME or NAME:PATH with the published checksums")
-      ->type_name("DATA");
-  command.footer("Example: fib datasets --verify fashion-mnist");
-  command.callback([arguments, &globals] { run(*arguments, globals); });
+Command datasets_command() {
+  return make_command<DatasetsArguments>(
+      {"datasets", "the datasets, where they are, and how to get what is missing", Topic::models}, declare, run);
 }
 
 }  // namespace fib::cli

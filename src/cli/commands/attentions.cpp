@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attention/catalogue.h"
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/table.h"
 
 namespace fib::cli {
@@ -51,19 +51,28 @@ std::string attentions_text() {
                                  masking.key, masking.default_text, masking.help);
 }
 
+struct AttentionsArguments {
+  bool json = false;
+};
+
+void declare(CLI::App& command, AttentionsArguments& a) {
+  command.add_flag("--json", a.json, "for machines");
+  command.footer("Example: fib attentions --json");
+}
+
+void run(const AttentionsArguments& a, const Globals& globals) {
+  if (a.json) {
+    fmt::print("{}\n", attentions_json().dump());
+  } else if (!globals.quiet) {
+    fmt::print("{}", attentions_text());
+  }
+}
+
 }  // namespace
 
-void add_attentions(CLI::App& command, const Globals& globals) {
-  const auto json = std::make_shared<bool>(false);
-  command.add_flag("--json", *json, "for machines");
-  command.footer("Example: fib attentions --json");
-  command.callback([json, &globals] {
-    if (*json) {
-      fmt::print("{}\n", attentions_json().dump());
-    } else if (!globals.quiet) {
-      fmt::print("{}", attentions_text());
-    }
-  });
+Command attentions_command() {
+  return make_command<AttentionsArguments>(
+      {"attentions", "the attention mechanisms and their options", Topic::patterns}, declare, run);
 }
 
 }  // namespace fib::cli

@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <set>
 #include <thread>
 
 #include "base/atomic_file.h"
-#include "cli/commands.h"
+#include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/reproduce_report.h"
@@ -154,7 +153,8 @@ void show_list(const ReproduceArguments& a, bool quiet) {
     fmt::print("{}", list_text(all, request));
 }
 
-void run(const ReproduceArguments& a, bool quiet) {
+void run(const ReproduceArguments& a, const Globals& globals) {
+  const bool quiet = globals.quiet;
   if (a.list) return show_list(a, quiet);
   if (a.name.empty()) throw std::invalid_argument("which table or figure? fib reproduce --list shows them");
   const ablations::Request request = request_of(a);
@@ -167,31 +167,35 @@ void run(const ReproduceArguments& a, bool quiet) {
   write_results(a, ablation, runs, quiet);
 }
 
-}  // namespace
-
-void add_reproduce(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<ReproduceArguments>();
-  command.add_option("NAME", a->name, "a table or figure; --list shows all");
-  command.add_flag("--list", a->list, "all tables and figures of the paper, what they need, what is there already");
-  command.add_option("--scale", a->scale, "tiny: minutes; small: hours; paper: the paper's setting")
+void declare(CLI::App& command, ReproduceArguments& a) {
+  command.add_option("NAME", a.name, "a table or figure; --list shows all");
+  command.add_flag("--list", a.list, "all tables and figures of the paper, what they need, what is there already");
+  command.add_option("--scale", a.scale, "tiny: minutes; small: hours; paper: the paper's setting")
       ->check(CLI::IsMember({"tiny", "small", "paper"}))
       ->capture_default_str();
-  add_integer(command, "--jobs", a->jobs, {1, 1024}, "runs at once; they share the cores")->capture_default_str();
-  add_integer(command, "--seeds", a->seeds, {1, 100}, "runs of each row")->capture_default_str();
-  command.add_flag("--resume", a->resume, "continue runs that were interrupted");
-  command.add_option("--out", a->out, "folder of runs and results; finished runs in it are used again")
+  add_integer(command, "--jobs", a.jobs, {1, 1024}, "runs at once; they share the cores")->capture_default_str();
+  add_integer(command, "--seeds", a.seeds, {1, 100}, "runs of each row")->capture_default_str();
+  command.add_flag("--resume", a.resume, "continue runs that were interrupted");
+  command.add_option("--out", a.out, "folder of runs and results; finished runs in it are used again")
       ->type_name("DIR")
       ->capture_default_str();
-  command.add_option("--set", a->set, "an option of the recipe, such as epochs=8; may be repeated")
+  command.add_option("--set", a.set, "an option of the recipe, such as epochs=8; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--recipes", a->recipes, "folder with the recipes and their folder ablations")->type_name("DIR");
-  command.add_flag("--json", a->json, "for machines");
+  command.add_option("--recipes", a.recipes, "folder with the recipes and their folder ablations")->type_name("DIR");
+  command.add_flag("--json", a.json, "for machines");
   command.footer(
       "Ctrl-C saves what is being trained; --resume goes on from there and repeats nothing that has finished.\n"
       "Example: fib reproduce --list\n"
       "Example: fib reproduce table-sequences --scale tiny --jobs 2");
-  command.callback([a, &globals] { run(*a, globals.quiet); });
+}
+
+}  // namespace
+
+Command reproduce_command() {
+  return make_command<ReproduceArguments>(
+      {"reproduce", "the paper's tables and figures, trained again and shown beside its numbers", Topic::measures},
+      declare, run);
 }
 
 }  // namespace fib::cli

@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/table.h"
 #include "report/gnuplot.h"
 #include "report/run_curves.h"
@@ -73,33 +72,36 @@ nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
   return {{"rows", rows}};
 }
 
-void run(const RunsArguments& a, bool quiet) {
+void run(const RunsArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_plot_name(plot);
   std::vector<RunRecord> runs;
   for (const std::string& directory : a.directories) runs.push_back(report::read_run(directory));
   for (const std::string& plot : a.plots) report::draw_run_curves(runs, plot);
   if (a.json) {
     fmt::print("{}\n", runs_json(runs).dump());
-  } else if (!quiet) {
+  } else if (!globals.quiet) {
     fmt::print("{}\n", runs_table(runs));
     for (size_t i = 1; i < runs.size(); ++i) fmt::print("{}", verdict(runs[i], runs.front()));
   }
 }
 
-}  // namespace
-
-void add_runs(CLI::App& command, const Globals& globals) {
-  const auto a = std::make_shared<RunsArguments>();
-  command.add_option("DIR", a->directories, "directories of finished runs; others are compared with the first")
+void declare(CLI::App& command, RunsArguments& a) {
+  command.add_option("DIR", a.directories, "directories of finished runs; others are compared with the first")
       ->required()
       ->expected(1, 64);
-  command.add_option("--plot", a->plots, "loss and accuracy as .svg or .png; may be repeated")
+  command.add_option("--plot", a.plots, "loss and accuracy as .svg or .png; may be repeated")
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
-  command.add_flag("--json", a->json, "for machines");
+  command.add_flag("--json", a.json, "for machines");
   command.footer("Example: fib runs runs/full runs/fibottention --plot curves.svg");
-  command.callback([a, &globals] { run(*a, globals.quiet); });
+}
+
+}  // namespace
+
+Command runs_command() {
+  return make_command<RunsArguments>({"runs", "finished training runs side by side: table and curves", Topic::trained},
+                                     declare, run);
 }
 
 }  // namespace fib::cli

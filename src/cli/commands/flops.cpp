@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "cli/commands.h"
+#include "cli/command.h"
 #include "cli/flops_report.h"
 #include "cli/options.h"
 #include "report/gnuplot.h"
@@ -45,10 +45,9 @@ void run(const FlopsArguments& a, const Globals& globals) {
 
 }  // namespace
 
-void add_flops(CLI::App& command, const Globals& globals) {
-  const auto arguments = std::make_shared<FlopsArguments>();
-  declare(command, *arguments);
-  command.callback([arguments, &globals] { run(*arguments, globals); });
+Command flops_command() {
+  return make_command<FlopsArguments>(
+      {"flops", "what a model costs, part by part, with one attention and another", Topic::models}, declare, run);
 }
 
 }  // namespace fib::cli

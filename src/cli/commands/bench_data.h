@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `fib bench data` can be told; cli/torch/bench_data.cpp does it.
+#pragma once
+
+#include "cli/command.h"
+#include "cli/recipe_options.h"
+
+namespace fib::cli {
+
+struct BenchDataArguments {
+  RecipeArguments recipe;
+  double seconds = 5;
+  bool json = false;
+};
+
+inline void declare(CLI::App& command, BenchDataArguments& a) {
+  add_recipe_options(command, a.recipe);
+  command.add_option("--seconds", a.seconds, "time to spend on each of the two, about")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
+  command.add_flag("--json", a.json, "for machines");
+  command.footer(
+      "Training that waits for data wants more --workers or fewer augmentations.\n"
+      "Example: fib bench data --recipe recipes/demo.toml");
+}
+
+inline Command bench_data_command() {
+  return torch_command<BenchDataArguments>(
+      {"bench data", "a recipe's loader beside the steps it feeds", Topic::measures}, declare);
+}
+
+}  // namespace fib::cli

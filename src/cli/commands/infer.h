@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `fib infer` can be told; cli/torch/infer.cpp does it.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+#include "cli/model_options.h"
+
+namespace fib::cli {
+
+struct InferArguments {
+  ModelArguments model;
+  std::string input, output, dtype = "f32";
+  int64_t batch = 16;
+};
+
+inline void declare(CLI::App& command, InferArguments& a) {
+  add_model_options(command, a.model);
+  command.add_option("--input", a.input, "preprocessed pictures [B,3,H,W], float32 or float64")
+      ->type_name("X.npy")
+      ->required();
+  command.add_option("--out", a.output, "where the logits [B,classes] go")->type_name("LOGITS.npy")->required();
+  command.add_option("--dtype", a.dtype, "what is computed in and written")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->type_name("f32|f64")
+      ->capture_default_str();
+  add_integer(command, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
+  command.footer(
+      "Pictures of another size than the model's are taken as they are: position embeddings are interpolated.\n"
+      "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy");
+}
+
+inline Command infer_command() {
+  return torch_command<InferArguments>({"infer", "a preprocessed array in, logits out", Topic::trained}, declare);
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/subject_options.h"
+
+namespace fib::cli {
+namespace {
+
+CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<float>& target, const std::string& help) {
+  // The word after the numbers may be a picture's name.
+  return app.add_option(name, target, help)->delimiter(',')->allow_extra_args(false)->type_name("R,G,B");
+}
+
+}  // namespace
+
+void add_preprocess_options(CLI::App& app, PreprocessArguments& a) {
+  add_integer(app, "--resize", a.resize, kResolutions,
+              "shorter side before the crop; the crop divided by 0.9, or 0.875");
+  add_integer(app, "--crop", a.crop, kResolutions, "side of the square cut from the centre; the model's resolution");
+  add_channels(app, "--mean", a.mean, "subtracted from values in [0, 1]; 0.5 for ViT, else ImageNet's");
+  add_channels(app, "--std", a.std, "what they are divided by then; 0.5 for ViT, else ImageNet's");
+}
+
+void add_subject_options(CLI::App& app, SubjectArguments& a, Subjects subjects) {
+  add_model_options(app, a.model);
+  const std::string help = "a run of fib train; its recipe says the rest";
+  CLI::Option* run = app.add_option("--run", a.runs, subjects == Subjects::many ? help + "; may be repeated" : help);
+  run->type_name("DIR")->allow_extra_args(false);
+  if (subjects == Subjects::one) run->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified"}) {
+    app.get_option(other)->required(false)->excludes(run);
+  }
+  app.add_option("--checkpoint", a.checkpoint, "which weights of the run: best, model or ema")
+      ->check(CLI::IsMember({"best", "model", "ema"}))
+      ->needs(run)
+      ->capture_default_str();
+  app.add_option("--data", a.data, "NAME or NAME:PATH, fib datasets lists them; folder:PATH is an image folder")
+      ->type_name("KIND:PATH");
+  add_integer(app, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
+  add_preprocess_options(app, a.preprocess);
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/train_options.h"
+
+namespace fib::cli {
+
+void add_train_options(CLI::App& command, TrainArguments& arguments) {
+  command.add_option("--out", arguments.out, "directory of the run")->required()->type_name("DIR");
+  command.add_flag("--resume", arguments.resume, "continue the run in --out where its last checkpoint is");
+  command.add_flag("--json", arguments.json, "the summary for machines");
+  add_recipe_options(command, arguments.recipe);
+}
+
+}  // namespace fib::cli
