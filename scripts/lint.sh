@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 
 git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format-14 --dry-run --Werror
 bash -n scripts/*.sh .ci/run
+scripts/check-docs.sh
 
 # Whole rooms at a time: most of clang-tidy's work is reading the headers of other libraries.
 cmake -S . -B build-lint -G Ninja -DFIB_WITH_TORCH=OFF -DFIB_BUILD_TESTS=OFF -DCMAKE_CXX_COMPILER_LAUNCHER= \

@@ -122,7 +122,7 @@ inline constexpr int64_t kMaxWythoffRow = INT64_C(1000000000);
 /// ⌊xφ⌋ for 0 <= x <= ⌊kMaxWythoffRow φ⌋.
 int64_t floor_times_phi(int64_t x);
 
-/// The first two elements of a generalised Fibonacci sequence Fib(a, b).
+/// The first two elements of a generalized Fibonacci sequence Fib(a, b).
 struct SequenceStart {
   int64_t a;
   int64_t b;
@@ -146,8 +146,10 @@ std::vector<int64_t> published_permutation(int64_t heads, int64_t layer);
 
 /// Lemma 2: an upper bound of |Ω_w^Fib(a,b)| over N tokens; holds where a < b <= w.
 double lemma2_bound(SequenceStart start, int64_t window, int64_t tokens);
-/// Theorem 1 in pairs: 2 N h (2.08 ln((√5 + 1) wmax) - 1).
+/// Theorem 1 in pairs, its first bound: 2 N h (2.08 ln((√5 + 1) wmax) - 1); holds where b_i <= w_i for every head.
 double theorem1_bound(int64_t tokens, int64_t heads, int64_t wmax);
+/// Its second, with wmax replaced by N: 4.16 N h ln(3.3 N).
+double theorem1_bound_for_any_window(int64_t tokens, int64_t heads);
 
 // ---- Mechanisms by name ---------------------------------------------------------------------------------------------
 
@@ -186,8 +188,10 @@ struct PatternInfo {
 /// Every support set known by name, in the order they are listed to people.
 const std::vector<PatternInfo>& pattern_registry();
 
-/// Makes the support set of a registered mechanism. Throws std::invalid_argument with one line that names the value
-/// received and what is accepted (for an unknown name: the nearest known one and the list).
+/// Makes the support set of a registered mechanism. A head whose first offset does not fit N tokens sees no patch at
+/// all, and one whose only offset exceeds N/2 leaves the rows in the middle without keys: empty_rows lists them. Throws
+/// std::invalid_argument with one line that names the value received and what is accepted (for an unknown name: the
+/// nearest known one and the list).
 SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& geometry);
 
 }  // namespace fib

@@ -39,7 +39,10 @@ std::string totals_table(const AttentionSpec& spec, const SupportSet& s) {
   table.add_row({"pruned", fmt::format("{:.3f} % of patch pairs, {:.3f} % of all pairs", 100.0 * s.pruning_ratio(),
                                        100.0 * s.pruning_ratio_with_cls())});
   if (const auto bound = pattern_bound(spec, s)) {
-    table.add_row({"bound", fmt::format("{} pairs (Theorem 1)", report::grouped(static_cast<int64_t>(*bound)))});
+    const double any_window = theorem1_bound_for_any_window(s.patches(), s.num_heads());
+    table.add_row({"bound", fmt::format("{} pairs (Theorem 1), {} whatever the windows",
+                                        report::grouped(static_cast<int64_t>(*bound)),
+                                        report::grouped(static_cast<int64_t>(any_window)))});
   }
   if (const int64_t empty = count_empty_rows(s)) {
     table.add_row({"empty", report::grouped(empty) + " rows see nothing: their output is zero"});
@@ -76,18 +79,20 @@ nlohmann::ordered_json pattern_json(const AttentionSpec& spec, const SupportSet&
                      {"pairs", s.patch_pairs(h)}});
   }
   const auto bound = pattern_bound(spec, s);
-  return {{"attention", spec.to_string()},
-          {"tokens", s.patches()},
-          {"cls", s.cls()},
-          {"causal", s.causal()},
-          {"heads", heads},
-          {"pairs", s.patch_pairs()},
-          {"pairs_with_cls", s.pairs()},
-          {"pruning_ratio", s.pruning_ratio()},
-          {"pruning_ratio_with_cls", s.pruning_ratio_with_cls()},
-          {"bound", bound ? Json(*bound) : Json(nullptr)},
-          {"empty_rows", count_empty_rows(s)},
-          {"memory_bytes", s.memory_bytes()}};
+  return {
+      {"attention", spec.to_string()},
+      {"tokens", s.patches()},
+      {"cls", s.cls()},
+      {"causal", s.causal()},
+      {"heads", heads},
+      {"pairs", s.patch_pairs()},
+      {"pairs_with_cls", s.pairs()},
+      {"pruning_ratio", s.pruning_ratio()},
+      {"pruning_ratio_with_cls", s.pruning_ratio_with_cls()},
+      {"bound", bound ? Json(*bound) : Json(nullptr)},
+      {"bound_for_any_window", bound ? Json(theorem1_bound_for_any_window(s.patches(), s.num_heads())) : Json(nullptr)},
+      {"empty_rows", count_empty_rows(s)},
+      {"memory_bytes", s.memory_bytes()}};
 }
 
 std::string pattern_text(const AttentionSpec& spec, const SupportSet& s) {

@@ -7,8 +7,54 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "fibottention/pattern.h"
 
 namespace fib {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0;;) {
+    const size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
+std::pair<std::string, std::string> parse_option(const std::string& part, const std::string& whole) {
+  const size_t equals = part.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
+    throw std::invalid_argument("attention '" + whole + "': '" + part + "' is not key=value");
+  }
+  return {part.substr(0, equals), part.substr(equals + 1)};
+}
+
+}  // namespace
+
+AttentionSpec AttentionSpec::parse(const std::string& text) {
+  const size_t colon = text.find(':');
+  AttentionSpec spec{text.substr(0, colon), {}};
+  if (spec.name.empty()) throw std::invalid_argument("attention '" + text + "' has no name: write NAME:key=value,…");
+  if (colon == std::string::npos) return spec;
+  for (const std::string& part : split(text.substr(colon + 1), ',')) {
+    auto option = parse_option(part, text);
+    const bool repeated =
+        std::any_of(spec.options.begin(), spec.options.end(), [&](const auto& o) { return o.first == option.first; });
+    if (repeated) throw std::invalid_argument("attention '" + text + "' gives '" + option.first + "' twice");
+    spec.options.push_back(std::move(option));
+  }
+  return spec;
+}
+
+std::string AttentionSpec::to_string() const {
+  std::string text = name;
+  for (size_t i = 0; i < options.size(); ++i) {
+    text += (i == 0 ? ":" : ",") + options[i].first + "=" + options[i].second;
+  }
+  return text;
+}
+
 namespace {
 
 template <class T>
@@ -19,6 +65,7 @@ std::optional<T> parse_number(const std::string& text) {
   return value;
 }
 
+/// Digits, N or N/k.
 std::optional<int64_t> parse_integer(const std::string& text, int64_t tokens) {
   if (text == "N") return tokens;
   if (text.rfind("N/", 0) != 0) return parse_number<int64_t>(text);
@@ -53,18 +100,19 @@ bool OptionValues::has(const std::string& key) const {
   return std::any_of(info_.options.begin(), info_.options.end(), [&](const auto& o) { return o.key == key; });
 }
 
-bool OptionValues::given(const std::string& key) const {
-  return std::any_of(spec_.options.begin(), spec_.options.end(), [&](const auto& o) { return o.first == key; });
+const std::string* OptionValues::written(const std::string& key) const {
+  for (const auto& [k, value] : spec_.options) {
+    if (k == key) return &value;
+  }
+  return nullptr;
 }
 
-std::string OptionValues::text(const std::string& key) const {
-  for (const auto& [k, value] : spec_.options) {
-    if (k == key) return value;
+const std::string& OptionValues::text(const std::string& key) const {
+  if (const std::string* value = written(key)) return *value;
+  for (const PatternOption& o : info_.options) {
+    if (o.key == key) return o.default_text;
   }
-  const auto row =
-      std::find_if(info_.options.begin(), info_.options.end(), [&](const auto& o) { return o.key == key; });
-  if (row == info_.options.end()) throw std::logic_error("attention " + info_.name + " declares no option " + key);
-  return row->default_text;
+  throw std::logic_error("attention " + info_.name + " declares no option " + key);
 }
 
 void OptionValues::refuse(const std::string& key, const std::string& accepted) const {
@@ -72,8 +120,17 @@ void OptionValues::refuse(const std::string& key, const std::string& accepted) c
                               "'");
 }
 
+std::optional<int64_t> OptionValues::number(const std::string& key) const {
+  const std::string& value = text(key);
+  const size_t comma = value.find(", ");
+  if (written(key) || comma == std::string::npos) return parse_integer(value, tokens_);
+  // A default of the form min(5, wmax).
+  const auto first = parse_integer(value.substr(4, comma - 4), tokens_);
+  return std::min(first.value(), integer(value.substr(comma + 2, value.size() - comma - 3)));
+}
+
 int64_t OptionValues::integer(const std::string& key, int64_t least) const {
-  const auto value = parse_integer(text(key), tokens_);
+  const auto value = number(key);
   if (!value || *value < least || *value > kMaxTokens) {
     refuse(key, "an integer from " + std::to_string(least) + " to " + std::to_string(kMaxTokens) + ", N or N/k");
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of one mechanism as a person wrote them. What was not written is read from its default text, so a default
-// stands once: in the registry's row.
+// The options of one mechanism as a person wrote them. What was not written is read from the default text of the
+// mechanism's entry in the registry, by the same reader, so a default stands in one place.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,17 +18,19 @@ class OptionValues {
   OptionValues(const PatternInfo& info, const AttentionSpec& spec, int64_t tokens);
 
   bool has(const std::string& key) const;
-  bool given(const std::string& key) const;
-  /// An integer from `least` to kMaxTokens: digits, N, or N/k (rounded down, at least 1).
+  /// An integer from `least` to kMaxTokens: digits, N, or N/k (rounded down, at least 1). A default may also be
+  /// min(X, KEY): the smaller of such a number and another option.
   int64_t integer(const std::string& key, int64_t least = 1) const;
-  int64_t integer_or(const std::string& key, int64_t fallback) const { return given(key) ? integer(key) : fallback; }
   /// A number from 0 to 1.
   double ratio(const std::string& key) const;
   bool flag(const std::string& key) const { return choice(key, {"false", "true"}) == "true"; }
   std::string choice(const std::string& key, const std::vector<std::string>& accepted) const;
 
  private:
-  std::string text(const std::string& key) const;
+  /// What a person wrote; null where the default holds.
+  const std::string* written(const std::string& key) const;
+  const std::string& text(const std::string& key) const;
+  std::optional<int64_t> number(const std::string& key) const;
   [[noreturn]] void refuse(const std::string& key, const std::string& accepted) const;
 
   const PatternInfo& info_;

@@ -1,26 +1,178 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every support set by name: how its heads are made, then the table that gives each its name, options and defaults.
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 
 #include "base/nearest.h"
-#include "patterns/makers.h"
+#include "fibottention/pattern.h"
+#include "patterns/options.h"
+#include "patterns/random_pairs.h"
+#include "patterns/sequences.h"
 
 namespace fib {
 namespace {
 
-struct Row {
+using HeadMaker = std::function<std::vector<HeadPattern>(const OptionValues&, const PatternGeometry&)>;
+
+/// Offsets and pairs are listed in memory, eight bytes each: at most a gibibyte of them.
+constexpr double kMaxListed = 134217728.0;
+
+/// Keeps these draws apart from other uses of the same seed.
+constexpr uint64_t kPairStream = 1;
+
+void check_listed(double per_head, const PatternGeometry& g, const char* what) {
+  const double total = per_head * static_cast<double>(g.heads);
+  if (total <= kMaxListed) return;
+  throw std::invalid_argument("this support would list " + std::to_string(static_cast<int64_t>(per_head)) + " " + what +
+                              " in each of " + std::to_string(g.heads) + " heads over " + std::to_string(g.patches) +
+                              " tokens; at most " + std::to_string(static_cast<int64_t>(kMaxListed)) + " in all");
+}
+
+std::vector<HeadPattern> same_heads(const PatternGeometry& g, const HeadPattern& head) {
+  return std::vector<HeadPattern>(static_cast<size_t>(g.heads), head);
+}
+
+/// What either of two heads sees; neither has explicit pairs.
+HeadPattern merged(const HeadPattern& x, const HeadPattern& y) {
+  HeadPattern result{std::max(x.window, y.window), {}, x.diagonal || y.diagonal, {}};
+  std::set_union(x.offsets.begin(), x.offsets.end(), y.offsets.begin(), y.offsets.end(),
+                 std::back_inserter(result.offsets));
+  return result;
+}
+
+/// Multiples of a step within a window; these are the sequences that can be long.
+std::vector<int64_t> multiples_within(int64_t step, int64_t window, const PatternGeometry& g) {
+  const int64_t reach = std::min(window, g.patches - 1);
+  const int64_t count = reach / step;
+  check_listed(static_cast<double>(count), g, "offsets");
+  return windowed_offsets(multiples_of(step), window, g.patches);
+}
+
+HeadPattern window_head(int64_t window, bool diagonal, const PatternGeometry& g) {
+  return {window, multiples_within(1, window, g), diagonal, {}};
+}
+
+/// Whether `heads=same`: one mask for all heads, which is what the paper says of its baselines.
+bool shares_one_mask(const OptionValues& o) { return o.choice("heads", {"own", "same"}) == "same"; }
+
+std::vector<HeadPattern> with_random_pairs(const HeadPattern& head, int64_t count, const OptionValues& o,
+                                           const PatternGeometry& g) {
+  check_listed(static_cast<double>(count), g, "random pairs");
+  const auto seed = static_cast<uint64_t>(o.integer("seed", 0)), layer = static_cast<uint64_t>(g.layer.value_or(0));
+  const auto drawn = [&](uint64_t h) {
+    CounterRng rng(seed, {kPairStream, layer, h});
+    HeadPattern result = head;
+    add_random_pairs(result, count, g, rng);
+    return result;
+  };
+  if (shares_one_mask(o)) return same_heads(g, drawn(0));
+  std::vector<HeadPattern> heads;
+  for (uint64_t h = 0; h < static_cast<uint64_t>(g.heads); ++h) heads.push_back(drawn(h));
+  return heads;
+}
+
+/// Head i uses the sequence that `start_of` gives it, in windows from wmin to wmax.
+template <class StartOf>
+std::vector<HeadPattern> spread_heads(const OptionValues& o, const PatternGeometry& g, StartOf start_of) {
+  const int64_t wmin = o.integer("wmin"), wmax = o.integer("wmax");
+  std::vector<HeadPattern> heads;
+  for (int64_t i = 1; i <= g.heads; ++i) {
+    const int64_t window = head_window(i, g.heads, wmin, wmax);
+    heads.push_back({window, windowed_offsets(fibonacci_sequence(start_of(i)), window, g.patches), false, {}});
+  }
+  return heads;
+}
+
+std::vector<HeadPattern> make_full(const OptionValues&, const PatternGeometry& g) {
+  return same_heads(g, window_head(g.patches, true, g));
+}
+
+std::vector<HeadPattern> make_local(const OptionValues& o, const PatternGeometry& g) {
+  return same_heads(g, window_head(o.integer("w"), o.flag("diagonal"), g));
+}
+
+std::vector<HeadPattern> make_longformer(const OptionValues& o, const PatternGeometry& g) {
+  return same_heads(g, window_head(o.integer("w"), true, g));
+}
+
+std::vector<HeadPattern> make_bigbird(const OptionValues& o, const PatternGeometry& g) {
+  return with_random_pairs(window_head(o.integer("w"), true, g), o.integer("random", 0), o, g);
+}
+
+/// The two parts of the strided scheme in turn, head by head, or merged into one mask.
+std::vector<HeadPattern> make_sparse_transformer(const OptionValues& o, const PatternGeometry& g) {
+  const HeadPattern local = window_head(1, true, g);
+  const HeadPattern strided{g.patches, multiples_within(o.integer("stride"), g.patches, g), true, {}};
+  if (shares_one_mask(o)) return same_heads(g, merged(local, strided));
+  std::vector<HeadPattern> heads = same_heads(g, local);
+  for (size_t h = 1; h < heads.size(); h += 2) heads[h] = strided;
+  return heads;
+}
+
+std::vector<HeadPattern> make_random(const OptionValues& o, const PatternGeometry& g) {
+  const double n = static_cast<double>(g.patches);
+  const double count = std::round((1.0 - o.ratio("ratio")) * n * n);
+  check_listed(count, g, "random pairs");
+  return with_random_pairs({g.patches, {}, false, {}}, static_cast<int64_t>(count), o, g);
+}
+
+std::vector<HeadPattern> make_dilation(const OptionValues& o, const PatternGeometry& g) {
+  const int64_t window = o.integer("w");
+  return same_heads(g, {window, multiples_within(o.integer("c"), window, g), false, {}});
+}
+
+// The paper's figure (a) gives c = 2 over 196 tokens and 12 heads: 72.8 % pruned when fixed, 85.5 % when varying. All
+// heads with w = N/3, against head i with w_i = 5i, gives exactly these; shifting the offsets themselves does not.
+std::vector<HeadPattern> make_dilation_varying(const OptionValues& o, const PatternGeometry& g) {
+  const int64_t c = o.integer("c"), step = o.integer("step");
+  std::vector<HeadPattern> heads;
+  for (int64_t i = 1; i <= g.heads; ++i) {
+    heads.push_back({i * step, multiples_within(c, i * step, g), false, {}});
+  }
+  return heads;
+}
+
+std::vector<HeadPattern> make_fib_wmin(const OptionValues& o, const PatternGeometry& g) {
+  const int64_t wmin = o.integer("wmin"), wmax = o.integer("wmax");
+  const int64_t window = head_window(g.heads, g.heads, wmin, wmax);
+  return same_heads(g, {window, windowed_offsets(fibonacci_sequence({wmin, 2 * wmin}), window, g.patches), false, {}});
+}
+
+std::vector<HeadPattern> make_fib_shift(const OptionValues& o, const PatternGeometry& g) {
+  const int64_t delta = o.integer("delta", 0);
+  return spread_heads(o, g, [delta](int64_t i) { return SequenceStart{i + delta, i + delta}; });
+}
+
+/// Head i uses row i of an array of Fibonacci sequences.
+HeadMaker rows_of(SequenceStart (*row)(int64_t)) {
+  return [row](const OptionValues& o, const PatternGeometry& g) { return spread_heads(o, g, row); };
+}
+
+/// All heads use one sequence, in the window w.
+HeadMaker all_heads(DilationSequence sequence) {
+  return [sequence](const OptionValues& o, const PatternGeometry& g) {
+    const int64_t window = o.integer("w");
+    return same_heads(g, {window, windowed_offsets(sequence, window, g.patches), false, {}});
+  };
+}
+
+struct Pattern {
   PatternInfo info;
   HeadMaker make;
 };
 
-std::vector<Row> build_rows() {
+std::vector<Pattern> build_patterns() {
   const PatternOption wmin{"wmin", "min(5, wmax)", "window of the first head"};
   const PatternOption wmax{"wmax", "N/3", "window of the last head"};
   const PatternOption permute{"permute", "published", "published: heads change places per layer; none: never"};
-  const PatternOption seed{"seed", "0", "draws the random pairs, per layer and head"};
+  const PatternOption seed{"seed", "0", "draws the random pairs, in each layer anew"};
+  const PatternOption draws{"heads", "own", "own: each head draws its own pairs; same: all heads share one draw"};
   const PatternOption third{"w", "N/3", "window of every head"};
-  const PatternOption dilation{"c", "2", "distance between neighbouring offsets"};
+  const PatternOption dilation{"c", "2", "distance between neighboring offsets"};
   return {
       {{"full", "every token sees every token", {}}, make_full},
       {{"fibottention", "head i: row i of the Wythoff array, windows growing from wmin to wmax", {wmin, wmax, permute}},
@@ -35,13 +187,14 @@ std::vector<Row> build_rows() {
        make_longformer},
       {{"bigbird",
         "longformer and random pairs",
-        {{"w", "1", "half-width of the window"}, {"random", "N", "random pairs per head"}, seed}},
+        {{"w", "1", "half-width of the window"}, {"random", "N", "random pairs per head"}, seed, draws}},
        make_bigbird},
       {{"sparse-transformer",
-        "strided: heads 1, 3, … neighbours, heads 2, 4, … every stride-th key; with diagonal",
-        {{"stride", "N/3", "distance between the keys of a strided head"}}},
+        "strided: heads 1, 3, … neighbors, heads 2, 4, … every stride-th key; with diagonal",
+        {{"stride", "N/3", "distance between the keys of a strided head"},
+         {"heads", "own", "own: the two kinds of heads take turns; same: every head sees both"}}},
        make_sparse_transformer},
-      {{"random", "random pairs alone", {{"ratio", "0.9852", "share of the N x N pairs that is pruned"}, seed}},
+      {{"random", "random pairs alone", {{"ratio", "0.9852", "share of the N x N pairs that is pruned"}, seed, draws}},
        make_random},
       {{"dilation", "multiples of c, the same for all heads", {dilation, third}}, make_dilation},
       {{"dilation-varying",
@@ -64,16 +217,16 @@ std::vector<Row> build_rows() {
   };
 }
 
-const std::vector<Row>& rows() {
-  static const std::vector<Row> table = build_rows();
+const std::vector<Pattern>& patterns() {
+  static const std::vector<Pattern> table = build_patterns();
   return table;
 }
 
-const Row& find_row(const std::string& name) {
+const Pattern& find_pattern(const std::string& name) {
   std::vector<std::string> names;
-  for (const Row& r : rows()) {
-    if (r.info.name == name) return r;
-    names.push_back(r.info.name);
+  for (const Pattern& p : patterns()) {
+    if (p.info.name == name) return p;
+    names.push_back(p.info.name);
   }
   throw std::invalid_argument(unknown_name("attention", name, names));
 }
@@ -104,17 +257,17 @@ std::vector<HeadPattern> permuted(std::vector<HeadPattern> heads, int64_t layer)
 const std::vector<PatternInfo>& pattern_registry() {
   static const std::vector<PatternInfo> infos = [] {
     std::vector<PatternInfo> list;
-    for (const Row& r : rows()) list.push_back(r.info);
+    for (const Pattern& p : patterns()) list.push_back(p.info);
     return list;
   }();
   return infos;
 }
 
 SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& geometry) {
-  const Row& row = find_row(spec.name);
+  const Pattern& pattern = find_pattern(spec.name);
   check_geometry(geometry);
-  const OptionValues options(row.info, spec, geometry.patches);
-  std::vector<HeadPattern> heads = row.make(options, geometry);
+  const OptionValues options(pattern.info, spec, geometry.patches);
+  std::vector<HeadPattern> heads = pattern.make(options, geometry);
   const bool permute = options.has("permute") && options.choice("permute", {"published", "none"}) == "published";
   if (permute && geometry.layer) heads = permuted(std::move(heads), *geometry.layer);
   return SupportSet(geometry.patches, geometry.cls, std::move(heads), geometry.causal);

@@ -2,12 +2,59 @@
 #include "patterns/sequences.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "fibottention/pattern.h"
+
 namespace fib {
+namespace {
+
+/// ⌊√x⌋. The double's root is off by at most one where 64 bits do not fit its 53, so it is corrected in integers.
+uint64_t integer_sqrt(uint64_t x) {
+  constexpr uint64_t kLargestRoot = UINT64_C(4294967295);
+  uint64_t r = static_cast<uint64_t>(std::sqrt(static_cast<double>(x)));
+  if (r > kLargestRoot) r = kLargestRoot;
+  while (r * r > x) --r;
+  while (r < kLargestRoot && (r + 1) * (r + 1) <= x) ++r;
+  return r;
+}
+
+/// xφ = (x + √(5x²)) / 2, and the floor of the root is enough: no integer lies between.
+int64_t exact_floor_times_phi(int64_t x) {
+  const uint64_t n = static_cast<uint64_t>(x);
+  return static_cast<int64_t>((n + integer_sqrt(5 * n * n)) / 2);
+}
+
+void check_row(int64_t i) {
+  if (i >= 1 && i <= kMaxWythoffRow) return;
+  throw std::invalid_argument("Wythoff row must be 1 to " + std::to_string(kMaxWythoffRow) + ", got " +
+                              std::to_string(i));
+}
+
+}  // namespace
+
+int64_t floor_times_phi(int64_t x) {
+  static const int64_t largest = exact_floor_times_phi(kMaxWythoffRow);
+  if (x >= 0 && x <= largest) return exact_floor_times_phi(x);
+  throw std::invalid_argument("floor_times_phi takes 0 to " + std::to_string(largest) + ", got " + std::to_string(x));
+}
+
+SequenceStart wythoff_row(int64_t i) {
+  check_row(i);
+  const int64_t m = floor_times_phi(i);
+  const int64_t a = floor_times_phi(m);
+  return {a, a + m};
+}
+
+SequenceStart modified_wythoff_row(int64_t i) {
+  check_row(i);
+  return {i - 1, floor_times_phi(i)};
+}
+
 namespace {
 
 constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
@@ -88,6 +135,29 @@ std::vector<int64_t> windowed_offsets(const DilationSequence& sequence, int64_t 
   std::vector<int64_t> offsets = sequence.elements(std::min(window, tokens - 1));
   if (offsets.empty() && sequence.first < tokens) offsets.push_back(sequence.first);
   return offsets;
+}
+
+namespace {
+
+void check_windows(int64_t wmin, int64_t wmax) {
+  const std::string received = "got wmin " + std::to_string(wmin) + " and wmax " + std::to_string(wmax);
+  if (wmin < 1 || wmax > kMaxTokens) {
+    throw std::invalid_argument("windows must be 1 to " + std::to_string(kMaxTokens) + ", " + received);
+  }
+  if (wmin > wmax) throw std::invalid_argument("wmin must not exceed wmax, " + received);
+}
+
+}  // namespace
+
+int64_t head_window(int64_t i, int64_t heads, int64_t wmin, int64_t wmax) {
+  check_windows(wmin, wmax);
+  if (heads < 1 || i < 1 || i > heads || heads > kMaxWythoffRow) {
+    throw std::invalid_argument("head must be 1 to the number of heads, at most " + std::to_string(kMaxWythoffRow) +
+                                ", got head " + std::to_string(i) + " of " + std::to_string(heads));
+  }
+  // A single head is the widest: the paper gives iFormer's one head wmax.
+  if (heads == 1) return wmax;
+  return wmin + (wmax - wmin) * (i - 1) / (heads - 1);
 }
 
 }  // namespace fib

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
+#include <numeric>
 
 #include "fibottention/pattern.h"
 
@@ -22,7 +24,86 @@ bool theorem1_assumptions_hold(const PatternGeometry& g, int64_t wmin, int64_t w
   return wmax <= g.patches;
 }
 
+constexpr double kPhi = std::numbers::phi, kPsi = 1.0 - std::numbers::phi;
+const double kRoot5 = std::sqrt(5.0);
+
+/// f_1 … f_count of Fib(a, b) by the recurrence, Eq. 2.
+std::vector<int64_t> first_elements(SequenceStart start, size_t count) {
+  std::vector<int64_t> f = {start.a, start.b};
+  while (f.size() < count) f.push_back(f[f.size() - 1] + f[f.size() - 2]);
+  return f;
+}
+
+/// Every Fib(a, b) of the tests of the theory, the paper's Fib(1, 1) and Fib(0, 1) among them.
+std::vector<SequenceStart> starts() {
+  std::vector<SequenceStart> list;
+  for (int64_t a = 0; a <= 40; ++a)
+    for (int64_t b = 1; b <= 60; ++b) list.push_back({a, b});
+  return list;
+}
+
 }  // namespace
+
+TEST(Equation4, binet_gives_every_element_from_the_first) {
+  for (const auto& [a, b] : starts()) {
+    const auto f = first_elements({a, b}, 40);
+    for (size_t n = 1; n <= f.size(); ++n) {
+      const double x = static_cast<double>(a), d = static_cast<double>(b - a), p = static_cast<double>(n);
+      const double binet = ((x - d * kPsi) * std::pow(kPhi, p) + (d * kPhi - x) * std::pow(kPsi, p)) / kRoot5;
+      ASSERT_EQ(std::llround(binet), f[n - 1]) << a << " " << b << " " << n;
+    }
+  }
+}
+
+TEST(Equation5, binet_shifted_by_one_gives_the_same_elements) {
+  for (const auto& [a, b] : starts()) {
+    const auto f = first_elements({a, b}, 40);
+    for (size_t n = 2; n <= f.size(); ++n) {
+      const double x = static_cast<double>(a), y = static_cast<double>(b), p = static_cast<double>(n - 1);
+      const double binet = ((y - x * kPsi) * std::pow(kPhi, p) + (x * kPhi - y) * std::pow(kPsi, p)) / kRoot5;
+      ASSERT_EQ(std::llround(binet), f[n - 1]) << a << " " << b << " " << n;
+    }
+  }
+}
+
+TEST(Equation5, for_fib_0_1_is_the_formula_that_the_paper_also_prints_for_fib_1_1) {
+  const auto classic = [](size_t n) {
+    const double p = static_cast<double>(n - 1);
+    return std::llround((std::pow(kPhi, p) - std::pow(kPsi, p)) / kRoot5);
+  };
+  const auto from_zero = first_elements({0, 1}, 30), from_one = first_elements({1, 1}, 30);
+  for (size_t n = 1; n < 30; ++n) {
+    EXPECT_EQ(classic(n), from_zero[n - 1]);
+    EXPECT_EQ(classic(n + 1), from_one[n - 1]);  // one place later than the appendix has it
+  }
+}
+
+TEST(Equation6, has_the_golden_ratio_and_its_conjugate_as_roots) {
+  for (double x : {kPhi, kPsi}) EXPECT_NEAR(x * x - x - 1.0, 0.0, 1e-15);
+  EXPECT_NEAR(kPhi - kPsi, kRoot5, 1e-15);
+}
+
+TEST(Equation7, sums_of_elements_are_an_element_less_the_second) {
+  for (const SequenceStart& start : starts()) {
+    const auto f = first_elements(start, 42);
+    for (size_t d = 1; d <= 40; ++d)
+      ASSERT_EQ(std::accumulate(f.begin(), f.begin() + static_cast<int64_t>(d), INT64_C(0)) + f[1], f[d + 1]);
+  }
+}
+
+TEST(Equation8, counts_the_pairs_of_a_head_and_bounds_them) {
+  for (int64_t n : {49, 196, 1000}) {
+    for (const auto& [a, b] : starts()) {
+      if (a < 1 || a >= b) continue;  // the lemma takes a < b; equal elements would be one offset
+      for (int64_t w = b; w < n; w += 1 + n / 20) {
+        const auto d = static_cast<int64_t>(fibonacci_elements({a, b}, w).size());
+        const int64_t after_next = first_elements({a, b}, static_cast<size_t>(d) + 2).back();
+        ASSERT_EQ(count_pairs({a, b}, w, n), 2 * d * n - 2 * (after_next - b)) << a << " " << b << " " << w;
+        ASSERT_LT(count_pairs({a, b}, w, n), 2 * d * n - 2 * w + 2 * b) << a << " " << b << " " << w;
+      }
+    }
+  }
+}
 
 TEST(Lemma2, bounds_every_sequence_that_starts_within_its_window) {
   int64_t checked = 0;
@@ -62,6 +143,7 @@ TEST(Theorem1, bounds_fibottention_where_its_assumptions_hold) {
           const AttentionSpec spec{"fibottention", {{"wmin", std::to_string(wmin)}, {"wmax", std::to_string(wmax)}}};
           const double pairs = static_cast<double>(make_support(spec, g).patch_pairs());
           ASSERT_LE(pairs, theorem1_bound(n, heads, wmax)) << spec.to_string() << " N " << n << " h " << heads;
+          ASSERT_LE(theorem1_bound(n, heads, wmax), theorem1_bound_for_any_window(n, heads)) << n << " " << wmax;
           ++checked;
         }
       }
@@ -70,7 +152,14 @@ TEST(Theorem1, bounds_fibottention_where_its_assumptions_hold) {
   EXPECT_GT(checked, 200);
 }
 
+TEST(Theorem1, second_bound_holds_for_every_window_up_to_the_tokens) {
+  for (int64_t n : {1, 2, 49, 196, 4096, 1048576})
+    for (int64_t wmax : {int64_t{1}, n / 3 + 1, n})
+      EXPECT_LE(theorem1_bound(n, 12, wmax), theorem1_bound_for_any_window(n, 12)) << n << " " << wmax;
+}
+
 TEST(Theorem1, counts_pairs) {
+  EXPECT_NEAR(theorem1_bound_for_any_window(196, 12), 4.16 * 196 * 12 * std::log(3.3 * 196), 1e-6);
   EXPECT_NEAR(theorem1_bound(196, 12, 65), 2.0 * 196 * 12 * (2.08 * std::log((std::sqrt(5.0) + 1.0) * 65) - 1), 1e-6);
 }
 
