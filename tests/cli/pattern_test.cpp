@@ -38,6 +38,7 @@ TEST(FibPattern, gives_the_papers_numbers) {
   EXPECT_NEAR(p.at("pruning_ratio"), 0.98006, 5e-6);
   EXPECT_NEAR(p.at("pruning_ratio_with_cls"), 0.97014, 5e-6);
   EXPECT_NEAR(p.at("bound"), 2.0 * 196 * 12 * (2.08 * std::log((std::sqrt(5.0) + 1) * 65) - 1), 1e-6);
+  EXPECT_NEAR(p.at("bound_for_any_window"), 4.16 * 196 * 12 * std::log(3.3 * 196), 1e-6);
   EXPECT_EQ(offsets_of(p), (std::vector<Integers>{{1, 2, 3, 5},
                                                   {4, 7},
                                                   {6, 10},
