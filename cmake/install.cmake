@@ -16,6 +16,13 @@ configure_package_config_file(cmake/fibottention-config.cmake.in fibottention-co
 write_basic_package_version_file(fibottention-config-version.cmake COMPATIBILITY SameMinorVersion)
 # Relative to the .pc file, so that the installed tree can be moved.
 file(RELATIVE_PATH pc_prefix /root/${CMAKE_INSTALL_LIBDIR}/pkgconfig /root)
+# A static library does not bring what it needs itself: then plain `pkg-config --libs` must name it.
+get_target_property(library_kind fibottention TYPE)
+if(library_kind STREQUAL STATIC_LIBRARY)
+  set(pc_libs " ${OpenMP_CXX_FLAGS} -lstdc++")
+else()
+  set(pc_private .private)
+endif()
 configure_file(cmake/fibottention.pc.in fibottention.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/fibottention-config.cmake ${PROJECT_BINARY_DIR}/fibottention-config-version.cmake
         DESTINATION ${package_dir})

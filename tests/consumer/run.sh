@@ -15,7 +15,7 @@ cmake --build "$work/cmake" >/dev/null
 "$work/cmake/consumer"
 
 pc=$(find "$work/installed" -name fibottention.pc)
-read -ra options < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --static --cflags --libs fibottention)
+read -ra options < <(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs fibottention)
 # shellcheck disable=SC2086 # flags are words
 "$compiler" -std=c++20 $flags "$here/main.cpp" "${options[@]}" -o "$work/consumer"
 "$work/consumer"
