@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Torch headers cost over 1 GB per compiler process.
 JOBS ?= $(shell nproc)
+# Ours alone: a warning of a compiler we have not met must not stop someone who only wants to use this.
+WERROR ?= OFF
 FIB := build/fib
 SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.c')
 
@@ -14,21 +16,29 @@ help: ## Show this help
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  SKIP_DEPS=1 skips the installation of Debian packages, JOBS=N bounds the build."
+	@echo "  SKIP_DEPS=1 skips the installation of Debian packages, JOBS=N bounds the build, WERROR=ON makes warnings errors."
 
 .PHONY: deps
 deps:
 	@scripts/install-deps.sh core torch test
 
-build/build.ninja: CMakeLists.txt CMakePresets.json
-	cmake --preset release
-
 .PHONY: build
-build: deps build/build.ninja ## Build everything into build/
+build: deps ## Build everything into build/
+	cmake --preset release -DFIB_BUILD_TESTS=ON -DFIB_WERROR=$(WERROR)
 	cmake --build --preset release -j $(JOBS)
 
+# What the demo needs and no more: the tests are half of the build. A tree that was configured for them keeps them.
+.PHONY: deps-demo
+deps-demo:
+	@scripts/install-deps.sh core torch
+
+.PHONY: build-demo
+build-demo: deps-demo
+	@[[ -e build/build.ninja ]] || cmake --preset release -DFIB_BUILD_TESTS=OFF -DFIB_WERROR=$(WERROR)
+	cmake --build --preset release -j $(JOBS) --target fib fib-torch
+
 .PHONY: demo
-demo: build ## The main job, on real data
+demo: build-demo ## The main job, on real data: pattern, kernels, two trainings, a page about both
 	@scripts/demo.sh
 
 .PHONY: test
@@ -37,21 +47,21 @@ test: build test-asan ## Build and run all tests, sanitizers included
 
 .PHONY: test-asan
 test-asan: deps ## The torch-free tests under address and undefined-behaviour sanitizers
-	cmake --preset asan
+	cmake --preset asan -DFIB_WERROR=$(WERROR)
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS)
 
 .PHONY: test-tsan
 test-tsan: deps ## The torch-free tests under the thread sanitizer (clang)
 	@scripts/install-deps.sh sanitize
-	cmake --preset tsan
+	cmake --preset tsan -DFIB_WERROR=$(WERROR)
 	cmake --build --preset tsan -j $(JOBS)
 	ctest --preset tsan -j $(JOBS)
 
 .PHONY: fuzz
 fuzz: deps ## Fuzz the readers of .npy, safetensors and pictures, a bounded time each
 	@scripts/install-deps.sh sanitize
-	cmake --preset fuzz
+	cmake --preset fuzz -DFIB_WERROR=$(WERROR)
 	cmake --build --preset fuzz -j $(JOBS)
 	ctest --preset fuzz
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The main job on real data: one small vision transformer, trained with full attention and with Fibottention.
+# The main job on real data: what the heads look at, what that saves, and one small vision transformer trained with full
+# attention and with Fibottention.
 # Usage: scripts/demo.sh [OPTION OF fib train...]     e.g. scripts/demo.sh --seed 1 --epochs 8
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,6 +19,15 @@ cat <<'TEXT'
   other, once each head looks only at distances from its own row of the Wythoff array.
 
 TEXT
+
+mkdir -p "$out"
+echo "== what each head looks at"
+"$fib" pattern --tokens 196 --heads 12 --svg "$out/pattern.svg"
+echo
+echo "== what that saves: the kernel beside dense attention"
+"$fib" bench attention --tokens 196,784,3136 --seconds 1
+echo "A busy machine, if it speaks of one, was the build that has just ended."
+echo
 
 for attention in full fibottention; do
   rm -rf "${out:?}/$attention"
