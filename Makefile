@@ -59,7 +59,7 @@ test-tsan: deps ## The torch-free tests under the thread sanitizer (clang)
 	ctest --preset tsan -j $(JOBS)
 
 .PHONY: fuzz
-fuzz: deps ## Fuzz the readers of .npy, safetensors and pictures, a bounded time each
+fuzz: deps ## Fuzz everything that reads untrusted input, ten minutes in all (FUZZ_SECONDS=N for longer)
 	@scripts/install-deps.sh sanitize
 	cmake --preset fuzz -DFIB_WERROR=$(WERROR)
 	cmake --build --preset fuzz -j $(JOBS)

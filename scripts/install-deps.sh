@@ -6,7 +6,8 @@ set -euo pipefail
 
 declare -A groups=(
   [core]="build-essential cmake ninja-build ccache git pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-          libopencv-core-dev libopencv-imgproc-dev libopencv-imgcodecs-dev libjpeg-dev zlib1g-dev libtomlplusplus-dev"
+          libopencv-core-dev libopencv-imgproc-dev libjpeg-dev libpng-dev libwebp-dev libexif-dev libmd-dev zlib1g-dev
+          libtomlplusplus-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp gnuplot-nox dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch"
   [lint]="clang-format-14 clang-tidy-14 libomp-14-dev"

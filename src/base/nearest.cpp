@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/printable.h"
+#include "base/text.h"
 
 namespace fib {
 
@@ -46,8 +47,7 @@ std::string unknown_name(std::string_view kind, std::string_view word, const std
   if (const auto guess = nearest(word, candidates)) line += ", did you mean '" + *guess + "'?";
   if (candidates.empty()) return line;
   line += line.back() == '?' ? " Known: " : "; known: ";
-  for (size_t i = 0; i < candidates.size(); ++i) line += (i ? ", " : "") + candidates[i];
-  return line;
+  return line + joined(candidates);
 }
 
 }  // namespace fib

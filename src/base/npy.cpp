@@ -2,13 +2,13 @@
 #include "base/npy.h"
 
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
 
 #include "base/checked.h"
-#include "base/npy_header.h"
 #include "base/printable.h"
 
 namespace fib {
@@ -48,28 +48,146 @@ TextRange locate_header(std::string_view file, const std::string& name) {
   return {begin, length};
 }
 
-struct NpyTypeRow {
+/// What is wrong with the text; the caller knows the file and says so.
+struct NpyDictError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The text of a header: a Python dict with exactly these keys.
+struct NpyDict {
+  std::string descr;
+  bool fortran_order = false;
+  std::vector<int64_t> shape;
+};
+
+/// The few Python literals that NumPy writes, read from left to right; no recursion, so no input exhausts the stack.
+class NpyDictParser {
+ public:
+  explicit NpyDictParser(std::string_view text) : rest_(text) {}
+
+  NpyDict dict() {
+    expect('{');
+    while (!accept('}')) {
+      entry();
+      if (accept(',')) continue;
+      expect('}');
+      break;
+    }
+    skip_space();
+    if (!rest_.empty()) wrong("nothing");
+    if (!has_descr_ || !has_order_ || !has_shape_)
+      throw NpyDictError("its keys must be descr, fortran_order and shape");
+    return std::move(result_);
+  }
+
+ private:
+  void entry() {
+    const std::string key = string();
+    expect(':');
+    if (key == "descr")
+      once(has_descr_, key), result_.descr = string();
+    else if (key == "fortran_order")
+      once(has_order_, key), result_.fortran_order = boolean();
+    else if (key == "shape")
+      once(has_shape_, key), result_.shape = tuple();
+    else
+      throw NpyDictError("unknown key " + in_quotes(key));
+  }
+
+  static void once(bool& seen, const std::string& key) {
+    if (seen) throw NpyDictError("key '" + key + "' twice");
+    seen = true;
+  }
+
+  std::string string() {
+    skip_space();
+    if (!rest_.empty() && rest_.front() == '[') throw NpyDictError("a structured dtype, accepted are '<f4' and '<f8'");
+    const char quote = rest_.empty() ? '\0' : rest_.front();
+    const size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
+    if (end == std::string_view::npos) wrong("a string");
+    std::string value(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return value;
+  }
+
+  bool boolean() {
+    if (accept_word("True")) return true;
+    if (accept_word("False")) return false;
+    wrong("True or False");
+  }
+
+  std::vector<int64_t> tuple() {
+    std::vector<int64_t> values;
+    expect('(');
+    while (!accept(')')) {
+      values.push_back(integer());
+      if (accept(',')) continue;
+      if (values.size() == 1) wrong("a comma");  // Python reads (3) as a number
+      expect(')');
+      break;
+    }
+    return values;
+  }
+
+  int64_t integer() {
+    skip_space();
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+    if (error != std::errc{}) wrong("a dimension below 2^63");
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    accept_word("L");  // Python 2 wrote long integers so
+    return value;
+  }
+
+  void skip_space() {
+    const size_t used = rest_.find_first_not_of(" \t\n\r");
+    rest_.remove_prefix(used == std::string_view::npos ? rest_.size() : used);
+  }
+
+  bool accept_word(std::string_view word) {
+    skip_space();
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+
+  bool accept(char c) { return accept_word({&c, 1}); }
+
+  void expect(char c) {
+    if (!accept(c)) wrong("'" + std::string(1, c) + "'");
+  }
+
+  [[noreturn]] void wrong(const std::string& expected) const {
+    throw NpyDictError("expected " + expected + " at " + (rest_.empty() ? "its end" : in_quotes(rest_.substr(0, 20))));
+  }
+
+  std::string_view rest_;
+  NpyDict result_;
+  bool has_descr_ = false, has_order_ = false, has_shape_ = false;
+};
+
+struct NpyTypeName {
   NpyType type;
   const char* name;
   const char* descr;
   int64_t size;
 };
-constexpr NpyTypeRow kNpyTypes[] = {{NpyType::float32, "float32", "<f4", 4},
-                                    {NpyType::float64, "float64", "<f8", 8},
-                                    {NpyType::uint8, "uint8", "|u1", 1}};
-const NpyTypeRow& row_of(NpyType type) { return kNpyTypes[static_cast<size_t>(type)]; }
+constexpr NpyTypeName kNpyTypes[] = {{NpyType::float32, "float32", "<f4", 4},
+                                     {NpyType::float64, "float64", "<f8", 8},
+                                     {NpyType::uint8, "uint8", "|u1", 1}};
+const NpyTypeName& entry_of(NpyType type) { return kNpyTypes[static_cast<size_t>(type)]; }
 
 NpyType accepted_type(const std::string& descr, NpyAccepted accepted, const std::string& name) {
   const bool bytes = accepted == NpyAccepted::bytes;
-  for (const NpyTypeRow& row : kNpyTypes)
-    if (descr == row.descr && (row.type == NpyType::uint8) == bytes) return row.type;
+  for (const NpyTypeName& known : kNpyTypes)
+    if (descr == known.descr && (known.type == NpyType::uint8) == bytes) return known.type;
   if (bytes) fail(name, "dtype " + in_quotes(descr) + ", accepted is '|u1' (uint8)");
   const bool big_endian = descr == ">f4" || descr == ">f8";
   fail(name, (big_endian ? "big-endian values, dtype " : "dtype ") + in_quotes(descr) +
                  ", accepted are '<f4' (float32) and '<f8' (float64)");
 }
 
-int64_t item_size(NpyType type) { return row_of(type).size; }
+int64_t item_size(NpyType type) { return entry_of(type).size; }
 
 void check_size(const NpyHeader& header, size_t file_size, const std::string& name) {
   const std::string shape = shape_text(header.shape);
@@ -88,7 +206,7 @@ void check_size(const NpyHeader& header, size_t file_size, const std::string& na
 }
 
 std::string header_text(std::span<const int64_t> shape, NpyType type) {
-  const std::string dict = std::string("{'descr': '") + row_of(type).descr +
+  const std::string dict = std::string("{'descr': '") + entry_of(type).descr +
                            "', 'fortran_order': False, 'shape': " + shape_text(shape) + ", }";
   const size_t used = kPreamble + 2 + dict.size() + 1;
   return dict + std::string((kAlignment - used % kAlignment) % kAlignment, ' ') + "\n";
@@ -101,7 +219,7 @@ constexpr NpyType kTypeOf = std::is_same_v<T, float>    ? NpyType::float32
 
 }  // namespace
 
-const char* npy_type_name(NpyType type) { return row_of(type).name; }
+const char* npy_type_name(NpyType type) { return entry_of(type).name; }
 
 NpyHeader parse_npy(std::span<const std::byte> file, const std::string& name, NpyAccepted accepted) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
@@ -109,7 +227,7 @@ NpyHeader parse_npy(std::span<const std::byte> file, const std::string& name, Np
   NpyHeader header;
   header.data_begin = range.begin + range.length;
   try {
-    NpyDict dict = parse_npy_dict(text.substr(range.begin, range.length));
+    NpyDict dict = NpyDictParser(text.substr(range.begin, range.length)).dict();
     header.type = accepted_type(dict.descr, accepted, name);
     if (dict.fortran_order) fail(name, "Fortran order, accepted is C order (numpy.ascontiguousarray)");
     header.shape = std::move(dict.shape);

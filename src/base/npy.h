@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's .npy files: float32, float64 and, for pictures, uint8, in C order, little-endian.
+// NumPy's .npy files: float32, float64 and, for images, uint8, in C order, little-endian.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/mapped_file.h"
+#include "base/read_file.h"
 
 namespace fib {
 

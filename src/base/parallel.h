@@ -12,6 +12,10 @@
 
 namespace fib {
 
+/// Throws std::runtime_error with one line unless the system grants this many threads, the caller's among them. To be
+/// asked before OpenMP is: where it cannot make a thread it ends the program.
+void require_threads(int64_t count);
+
 /// Calls task(i) once for every i in [0, count). Each thread walks a contiguous share, because neighbouring tasks read
 /// the same data, and then helps the others with theirs. The first exception ends the loop and leaves it here.
 template <class Task>

@@ -17,17 +17,17 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are read and written as they lie in memory");
 
-struct TypeRow {
+struct StoredType {
   TensorType type;
   std::string_view name;
   int64_t size;
 };
 
-constexpr std::array kTypes{TypeRow{TensorType::f64, "F64", 8}, TypeRow{TensorType::f32, "F32", 4},
-                            TypeRow{TensorType::f16, "F16", 2}, TypeRow{TensorType::bf16, "BF16", 2},
-                            TypeRow{TensorType::i64, "I64", 8}, TypeRow{TensorType::i32, "I32", 4},
-                            TypeRow{TensorType::i16, "I16", 2}, TypeRow{TensorType::i8, "I8", 1},
-                            TypeRow{TensorType::u8, "U8", 1},   TypeRow{TensorType::boolean, "BOOL", 1}};
+constexpr std::array kTypes{StoredType{TensorType::f64, "F64", 8}, StoredType{TensorType::f32, "F32", 4},
+                            StoredType{TensorType::f16, "F16", 2}, StoredType{TensorType::bf16, "BF16", 2},
+                            StoredType{TensorType::i64, "I64", 8}, StoredType{TensorType::i32, "I32", 4},
+                            StoredType{TensorType::i16, "I16", 2}, StoredType{TensorType::i8, "I8", 1},
+                            StoredType{TensorType::u8, "U8", 1},   StoredType{TensorType::boolean, "BOOL", 1}};
 
 [[noreturn]] void refuse(const std::string& name, const std::string& found) {
   throw std::runtime_error("cannot read '" + name + "': " + found);
@@ -113,8 +113,8 @@ std::string_view tensor_type_name(TensorType type) { return kTypes.at(static_cas
 int64_t tensor_type_size(TensorType type) { return kTypes.at(static_cast<size_t>(type)).size; }
 
 std::optional<TensorType> tensor_type_from_name(std::string_view name) {
-  const auto row = std::ranges::find(kTypes, name, &TypeRow::name);
-  return row == kTypes.end() ? std::nullopt : std::optional(row->type);
+  const auto known = std::ranges::find(kTypes, name, &StoredType::name);
+  return known == kTypes.end() ? std::nullopt : std::optional(known->type);
 }
 
 SafetensorsContent parse_safetensors(std::span<const std::byte> file, const std::string& name) {

@@ -13,11 +13,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "base/read_file.h"
 
 namespace fib {
 
-/// The integer types are recognised because real files hold buffers of them; only the floating ones convert.
+/// The integer types are recognized because real files hold buffers of them; only the floating ones convert.
 enum class TensorType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
 /// As the format spells it: "F32".
 std::string_view tensor_type_name(TensorType type);

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "data/image.h"
+#include "data/images/image.h"
+#include "data/registry/dataset_table.h"
 
 namespace fib {
 
@@ -23,8 +25,12 @@ struct DatasetInfo {
   int channels = 3;
   std::vector<float> mean, std;          ///< per channel, of values in [0, 1]
   bool may_mirror = true;                ///< a mirrored image is of the same class
-  std::vector<std::string> class_names;  ///< empty where nobody named them
+  std::vector<std::string> class_names;  ///< empty where they have none
+  std::vector<std::string> notices;      ///< what a person should know of how it was read, one line each
 };
+
+/// A known dataset's facts as the opened one carries them.
+DatasetInfo info_of(const DatasetRow& row, const std::filesystem::path& folder);
 
 /// An object in an image: left and top are inside, right and bottom too, as the annotation files write them.
 struct ObjectBox {
@@ -55,6 +61,31 @@ class Dataset {
   std::vector<int64_t> labels_;
 };
 
-using DatasetPtr = std::shared_ptr<const Dataset>;
+/// Pixels of all images one after the other, each height × width × channels, and where each came from. Grey images take
+/// one channel here and become RGB when they are asked for.
+struct MemoryImages {
+  int height = 0, width = 0, channels = 0;
+  std::vector<uint8_t> pixels;
+  std::vector<int64_t> labels;
+  std::vector<std::string> files;     ///< read in this order
+  std::vector<size_t> first_of_file;  ///< the number of each file's first image
+};
+
+/// Small datasets: every pixel in memory, as bytes.
+class MemoryDataset : public Dataset {
+ public:
+  MemoryDataset(DatasetInfo info, MemoryImages images);
+
+  Image image(size_t index) const override;
+  std::string item_name(size_t index) const override;
+
+ private:
+  MemoryImages images_;
+};
+
+/// Every `stride`-th byte as a label. Throws std::runtime_error naming the file and the image of the first one that is
+/// not below `classes`.
+std::vector<int64_t> checked_labels(std::span<const uint8_t> bytes, size_t stride, int64_t classes,
+                                    const std::string& file);
 
 }  // namespace fib

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "data/open_dataset.h"
-
 namespace fib {
 
 struct IdxArray {
@@ -16,9 +14,10 @@ struct IdxArray {
   std::span<const uint8_t> values;  ///< a part of the bytes that were parsed
 };
 
-/// Unsigned bytes of the given rank; `name` is for messages. Throws std::runtime_error with one line.
+/// How long the file is that begins so: an array of unsigned bytes of the given rank. `name` is for messages. Throws
+/// std::runtime_error with one line.
+size_t idx_file_size(std::span<const uint8_t> start, size_t rank, const std::string& name);
+/// The whole file.
 IdxArray parse_idx(std::span<const uint8_t> file, size_t rank, const std::string& name);
-
-DatasetPtr open_idx(const DatasetRow& row, const std::filesystem::path& folder, DatasetPart part, bool verify);
 
 }  // namespace fib

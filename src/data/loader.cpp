@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/loader.h"
 
-#include <algorithm>
-#include <stdexcept>
-#include <thread>
+#include <fmt/format.h>
 
-#include "data/random.h"
+#include <algorithm>
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+#include <variant>
+
+#include "base/rng.h"
 
 namespace fib {
 namespace {
@@ -13,16 +21,17 @@ namespace {
 constexpr int kReplacements = 10;
 
 void check(const LoaderOptions& options) {
-  if (options.workers < 0)
-    throw std::invalid_argument("loader with " + std::to_string(options.workers) + " workers: accepted is 0 or more");
+  if (options.workers < 0 || options.workers > kMaxWorkers)
+    throw std::invalid_argument(
+        fmt::format("loader with {} workers: accepted is 0 to {}", options.workers, kMaxWorkers));
   if (options.prefetch < 1)
-    throw std::invalid_argument("loader that prefetches " + std::to_string(options.prefetch) +
-                                " batches: accepted is 1 or more");
+    throw std::invalid_argument(
+        fmt::format("loader that prefetches {} batches: accepted is 1 or more", options.prefetch));
   const size_t mine = options.sampler.batch / options.sampler.world;
   if (options.mix.enabled() && (mine % 2 != 0 || !options.sampler.drop_last))
-    throw std::invalid_argument("mixup with " + std::to_string(mine) + " images per rank and " +
-                                (options.sampler.drop_last ? "whole" : "incomplete") +
-                                " batches: accepted is an even number and whole batches");
+    throw std::invalid_argument(
+        fmt::format("mixup with {} images per rank and {} batches: accepted is an even number and whole batches", mine,
+                    options.sampler.drop_last ? "whole" : "incomplete"));
 }
 
 CounterRng stream_for(uint64_t seed, RandomUse use, uint64_t epoch, uint64_t item) {
@@ -77,8 +86,109 @@ Image Loader::read_or_replace(Batch& batch, size_t& index) const {
       index = rng.below(dataset_->size());
     }
   }
-  throw std::runtime_error(batch.skipped.back() + " (and " + std::to_string(kReplacements - 1) +
-                           " others before it: too many to skip)");
+  throw std::runtime_error(
+      fmt::format("{} (and {} others before it: too many to skip)", batch.skipped.back(), kReplacements - 1));
+}
+
+/// Workers take steps from a counter and put their results into a map, where the consumer finds them in order.
+struct BatchStream::Shared {
+  using Result = std::variant<Batch, std::exception_ptr>;
+
+  Shared(const Loader& l, uint64_t e, size_t first_step)
+      : loader(l),
+        epoch(e),
+        order(l.sampler_.order(e)),
+        end(l.steps_per_epoch()),
+        next_made(first_step),
+        next_given(first_step) {}
+
+  /// Waits for room, then reserves a step; none when there is no more to do.
+  std::optional<size_t> take_step() {
+    std::unique_lock lock(mutex);
+    const auto prefetch = static_cast<size_t>(loader.options_.prefetch);
+    changed.wait(lock, [&] { return stopped || next_made >= end || next_made < next_given + prefetch; });
+    if (stopped || next_made >= end) return std::nullopt;
+    return next_made++;
+  }
+
+  void put(size_t step, Result result) {
+    const std::lock_guard lock(mutex);
+    ready.emplace(step, std::move(result));
+    changed.notify_all();
+  }
+
+  Result make(size_t step) const {
+    try {
+      return loader.make_batch(epoch, order, step);
+    } catch (...) {
+      return std::current_exception();
+    }
+  }
+
+  void work() {
+    while (const auto step = take_step()) put(*step, make(*step));
+  }
+
+  /// The result of the next step, waited for.
+  Result take_result() {
+    if (workers.empty()) return make(next_given++);
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return ready.contains(next_given); });
+    Result result = std::move(ready.extract(next_given++).mapped());
+    changed.notify_all();
+    return result;
+  }
+
+  /// All of them or none: without one of its workers a stream would still end, but slower than was asked for.
+  void start(int count) try {
+    while (static_cast<int>(workers.size()) < count) workers.emplace_back([this] { work(); });
+  } catch (const std::system_error& error) {
+    const size_t started = workers.size();
+    stop();
+    throw std::runtime_error(fmt::format("cannot start {} loader threads: after {} the system said '{}'", count,
+                                         started, error.code().message()));
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex);
+      stopped = true;
+    }
+    changed.notify_all();
+    for (std::thread& worker : workers) worker.join();
+    workers.clear();
+  }
+
+  const Loader& loader;
+  const uint64_t epoch;
+  const std::vector<size_t> order;
+  const size_t end;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  size_t next_made, next_given;
+  bool stopped = false;
+  std::map<size_t, Result> ready;
+  std::vector<std::thread> workers;
+};
+
+BatchStream::BatchStream(const Loader& loader, uint64_t epoch, size_t first_step)
+    : shared_(std::make_unique<Shared>(loader, epoch, first_step)) {
+  shared_->start(loader.options_.workers);
+}
+
+BatchStream::BatchStream(BatchStream&&) noexcept = default;
+
+BatchStream::~BatchStream() {
+  if (shared_) shared_->stop();
+}
+
+std::optional<Batch> BatchStream::next() {
+  if (shared_->stopped || shared_->next_given >= shared_->end) return std::nullopt;
+  Shared::Result result = shared_->take_result();
+  if (auto* batch = std::get_if<Batch>(&result)) return std::move(*batch);
+  shared_->stop();
+  std::rethrow_exception(std::get<std::exception_ptr>(result));
 }
 
 }  // namespace fib

@@ -16,7 +16,7 @@
 
 namespace fib {
 
-/// B images. An object of its own: whoever takes it may keep its memory.
+/// B images. An object of its own: its memory may be kept.
 struct Batch {
   uint64_t epoch = 0;
   size_t step = 0;
@@ -37,6 +37,9 @@ struct LoaderOptions {
   int prefetch = 4;       ///< batches that may lie ready or be under way
   bool skip_bad = false;  ///< replace an unreadable image by another one, drawn by (seed, epoch, index), and say so
 };
+
+/// More threads than any machine needs to read images.
+inline constexpr int kMaxWorkers = 1024;
 
 /// Half of the cores, at most eight: the others compute.
 int default_workers();
@@ -70,6 +73,7 @@ class Loader {
 /// The rest of an epoch, in order. Its destructor stops the workers.
 class BatchStream {
  public:
+  /// Throws std::runtime_error where the system grants fewer threads than the loader's workers.
   BatchStream(const Loader& loader, uint64_t epoch, size_t first_step);
   ~BatchStream();
   BatchStream(BatchStream&&) noexcept;

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/object_region.h"
 
+#include <fmt/format.h>
+
 #include <cctype>
 #include <cmath>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 
+#include "base/printable.h"
+#include "base/read_file.h"
 #include "data/preprocess.h"
 #include "data/transforms/enhance.h"
 
 namespace fib {
 namespace {
 
-/// From the input's pixels back to those of the stored picture, along one axis.
+/// From the input's pixels back to those of the stored image, along one axis.
 struct ViewAxis {
   double begin = 0, scale = 1;
   double stored(double at) const { return (at + begin) * scale; }
@@ -52,11 +55,11 @@ std::optional<std::pair<size_t, ObjectBox>> parse_box(std::string line) {
 
 }  // namespace
 
-PatchRegion patches_in_box(const ObjectBox& box, ImageSize picture, const PipelineConfig& view, int patch) {
+PatchRegion patches_in_box(const ObjectBox& box, ImageSize image, const PipelineConfig& view, int patch) {
   const auto shorter = static_cast<int64_t>(std::floor(view.input_size / view.crop_ratio));
-  const ImageSize resized = resized_size(picture, shorter);
-  const ViewAxis across = axis_of(picture.width, resized.width, view.input_size);
-  const ViewAxis down = axis_of(picture.height, resized.height, view.input_size);
+  const ImageSize resized = resized_size(image, shorter);
+  const ViewAxis across = axis_of(image.width, resized.width, view.input_size);
+  const ViewAxis down = axis_of(image.height, resized.height, view.input_size);
   const int side = view.input_size / patch;
   PatchRegion region;
   for (int row = 0; row < side; ++row) {
@@ -77,8 +80,7 @@ PatchRegion bright_patches(const Image& input, int patch) {
 }
 
 std::map<size_t, ObjectBox> read_boxes(const std::filesystem::path& csv) {
-  std::ifstream in(csv);
-  if (!in) throw std::runtime_error(csv.string() + ": cannot be opened");
+  std::istringstream in(read_file(csv, kMaxRecordBytes));
   std::map<size_t, ObjectBox> boxes;
   size_t number = 0;
   for (std::string line; std::getline(in, line);) {
@@ -88,8 +90,8 @@ std::map<size_t, ObjectBox> read_boxes(const std::filesystem::path& csv) {
     if (line.empty() || header) continue;
     const auto entry = parse_box(line);
     if (!entry)
-      throw std::runtime_error(csv.string() + " line " + std::to_string(number) + ": '" + line +
-                               "', expected index,left,top,right,bottom");
+      throw std::runtime_error(
+          fmt::format("{} line {}: {}, expected index,left,top,right,bottom", csv.string(), number, in_quotes(line)));
     boxes.insert(*entry);
   }
   if (boxes.empty()) throw std::runtime_error(csv.string() + ": names no image, expected index,left,top,right,bottom");

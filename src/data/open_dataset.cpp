@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/open_dataset.h"
 
-#include <stdexcept>
+#include <algorithm>
 #include <utility>
-
-#include "data/cifar.h"
-#include "data/folder_dataset.h"
-#include "data/idx.h"
-#include "data/tiny_imagenet.h"
 
 namespace fib {
 
 DatasetPtr open_dataset(std::string_view source, DatasetPart part, bool verify) {
   const DataSource parsed = parse_data_source(source);
-  const DatasetRow& row = *parsed.row;
   const std::filesystem::path folder = locate_dataset(parsed);
-  switch (row.layout) {
-    case DatasetLayout::idx:
-      return open_idx(row, folder, part, verify);
-    case DatasetLayout::cifar10:
-      return open_cifar10(row, folder, part, verify);
-    case DatasetLayout::cifar100:
-      return open_cifar100(row, folder, part, verify);
-    case DatasetLayout::tiny_imagenet:
-      return open_tiny_imagenet(row, folder, part);
-    case DatasetLayout::folder:
-      return open_folder_dataset(row, folder, part);
-  }
-  throw std::logic_error("a dataset layout without a case");
+  const auto* known = std::ranges::find(kKnownDatasets, parsed.row->name, [](const auto& d) { return d.row.name; });
+  return known->open({*parsed.row, folder, part, verify});
 }
 
 DataSplits open_data_splits(std::string_view source, const SplitOptions& options, bool verify) {

@@ -10,8 +10,6 @@
 
 namespace fib {
 
-enum class DatasetPart { train, test };
-
 /// `source` is NAME or NAME:PATH; `verify` compares checksums too, where they are published. Throws std::runtime_error
 /// with one line: the file, what was found there, what is accepted or how to get it.
 DatasetPtr open_dataset(std::string_view source, DatasetPart part, bool verify = false);

@@ -6,12 +6,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/rng.h"
+#include "data/images/resize.h"
 #include "data/preprocess.h"
-#include "data/random.h"
-#include "data/resize.h"
-#include "data/transforms/color_jitter.h"
 #include "data/transforms/enhance.h"
-#include "data/transforms/random_erasing.h"
 
 namespace fib {
 namespace {
@@ -139,7 +137,7 @@ Image Pipeline::framed(Image image, CounterRng& rng) const {
 
 Image Pipeline::transformed(Image image, CounterRng& rng) const {
   image = framed(std::move(image), rng);
-  if (config_.flip > 0 && happens(rng, config_.flip)) flip_horizontally(image);
+  if (config_.flip > 0 && bernoulli(rng, config_.flip)) flip_horizontally(image);
   if (rand_augment_) {
     rand_augment_->apply(image, fill_, rng);
   } else if (config_.color_jitter > 0) {
@@ -162,7 +160,7 @@ void Pipeline::normalize(const Image& image, float* out) const {
 
 void Pipeline::apply(Image image, CounterRng& rng, float* out) const {
   normalize(transformed(std::move(image), rng), out);
-  if (config_.erasing == 0 || !happens(rng, config_.erasing)) return;
+  if (config_.erasing == 0 || !bernoulli(rng, config_.erasing)) return;
   const int size = config_.input_size;
   const ImageSize square{size, size};
   if (const auto box = draw_erased_box(square, rng)) fill_with_noise(out, config_.channels, square, *box, rng);

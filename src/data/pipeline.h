@@ -8,7 +8,7 @@
 
 #include "base/rng.h"
 #include "data/dataset.h"
-#include "data/image.h"
+#include "data/images/image.h"
 #include "data/transforms/crop.h"
 #include "data/transforms/rand_augment.h"
 #include "data/transforms/warp.h"

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "data/image.h"
-#include "data/resize.h"
+#include "data/images/image.h"
+#include "data/images/resize.h"
 
 namespace fib {
 

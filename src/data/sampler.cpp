@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "data/random.h"
+#include "base/rng.h"
 
 namespace fib {
 namespace {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/rng.h"
-#include "data/random.h"
 
 namespace fib {
 namespace {

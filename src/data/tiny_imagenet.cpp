@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/tiny_imagenet.h"
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
 #include <stdexcept>
 
 #include "base/printable.h"
+#include "base/read_file.h"
 #include "data/folder_dataset.h"
-#include "data/row_info.h"
 
 namespace fib {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr size_t kMaxAnnotations = size_t{1} << 24;  // words.txt has 2.7 MB
+
 /// Calls use(line, where) for every line that is not empty; `where` is "file line n".
 void for_each_line(const fs::path& file, const std::function<void(const std::string&, const std::string&)>& use) {
-  std::ifstream in(file);
-  if (!in) throw std::runtime_error(file.string() + ": cannot be opened");
+  std::istringstream in(read_file(file, kMaxAnnotations));
   size_t number = 0;
   for (std::string line; std::getline(in, line);) {
     ++number;
     if (line.ends_with('\r')) line.pop_back();
-    if (!line.empty()) use(line, file.string() + " line " + std::to_string(number));
+    if (!line.empty()) use(line, fmt::format("{} line {}", file.string(), number));
   }
 }
 
@@ -33,8 +33,8 @@ std::vector<std::string> sorted_wnids(const DatasetRow& row, const fs::path& fol
   for_each_line(folder / "wnids.txt", [&](const std::string& line, const std::string&) { wnids.push_back(line); });
   std::ranges::sort(wnids);
   if (static_cast<int64_t>(wnids.size()) != row.classes)
-    throw std::runtime_error((folder / "wnids.txt").string() + ": " + std::to_string(wnids.size()) +
-                             " classes, expected " + std::to_string(row.classes));
+    throw std::runtime_error(
+        fmt::format("{}: {} classes, expected {}", (folder / "wnids.txt").string(), wnids.size(), row.classes));
   return wnids;
 }
 
@@ -60,7 +60,7 @@ ObjectBox read_box(std::istream& fields, const std::string& where) {
 }
 
 struct Annotated {
-  std::vector<LabelledImage> images;
+  std::vector<LabeledFile> images;
   std::vector<std::optional<ObjectBox>> boxes;
 };
 
@@ -91,15 +91,15 @@ void add_boxes(std::map<std::string, ObjectBox>& boxes, const fs::path& file) {
 Annotated read_training(const std::vector<std::string>& wnids, const fs::path& folder) {
   ImageFolder listed = list_image_folder(folder / "train");
   if (listed.classes != wnids)
-    throw std::runtime_error((folder / "train").string() + ": its " + std::to_string(listed.classes.size()) +
-                             " class folders are not the " + std::to_string(wnids.size()) + " of wnids.txt");
+    throw std::runtime_error(fmt::format("{}: its {} class folders are not the {} of wnids.txt",
+                                         (folder / "train").string(), listed.classes.size(), wnids.size()));
   std::map<std::string, ObjectBox> boxes;
   for (const std::string& wnid : wnids) {
     const fs::path file = folder / "train" / wnid / (wnid + "_boxes.txt");
     if (fs::exists(file)) add_boxes(boxes, file);
   }
   Annotated result;
-  for (const LabelledImage& image : listed.images) {
+  for (const LabeledFile& image : listed.images) {
     const auto found = boxes.find(image.file.filename().string());
     result.boxes.push_back(found == boxes.end() ? std::nullopt : std::optional(found->second));
   }
@@ -109,10 +109,11 @@ Annotated read_training(const std::vector<std::string>& wnids, const fs::path& f
 
 }  // namespace
 
-DatasetPtr open_tiny_imagenet(const DatasetRow& row, const fs::path& folder, DatasetPart part) {
-  const std::vector<std::string> wnids = sorted_wnids(row, folder);
-  Annotated parts = part == DatasetPart::train ? read_training(wnids, folder) : read_validation(wnids, folder);
-  DatasetInfo info = info_of(row, folder);
+DatasetPtr open_tiny_imagenet(const DatasetRequest& wanted) {
+  const fs::path& folder = wanted.folder;
+  const std::vector<std::string> wnids = sorted_wnids(wanted.row, folder);
+  Annotated parts = wanted.part == DatasetPart::train ? read_training(wnids, folder) : read_validation(wnids, folder);
+  DatasetInfo info = info_of(wanted.row, folder);
   info.class_names = names_of(wnids, folder);
   return std::make_shared<FolderDataset>(std::move(info), std::move(parts.images), std::move(parts.boxes));
 }

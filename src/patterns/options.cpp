@@ -2,11 +2,11 @@
 #include "patterns/options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "fibottention/pattern.h"
 
 namespace fib {
@@ -56,14 +56,6 @@ std::string AttentionSpec::to_string() const {
 }
 
 namespace {
-
-template <class T>
-std::optional<T> parse_number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 /// Digits, N or N/k.
 std::optional<int64_t> parse_integer(const std::string& text, int64_t tokens) {

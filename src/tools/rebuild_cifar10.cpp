@@ -4,7 +4,7 @@
 #include <exception>
 #include <iostream>
 
-#include "data/cifar_rebuild.h"
+#include "data/cifar.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {

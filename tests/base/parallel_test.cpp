@@ -5,6 +5,9 @@
 
 #include <stdexcept>
 
+#include "few_threads.h"
+#include "files.h"
+
 namespace fib {
 namespace {
 
@@ -33,6 +36,18 @@ TEST(ParallelTasks, tasks_within_tasks_run_in_place) {
   std::atomic<int64_t> sum{0};
   parallel_tasks(10, [&](int64_t i) { parallel_tasks(10, [&](int64_t j) { sum += i * 10 + j; }); });
   EXPECT_EQ(sum.load(), 4950);
+}
+
+TEST(RequireThreads, grants_what_there_is_and_names_what_there_is_not) {
+  EXPECT_NO_THROW(require_threads(1));
+  EXPECT_NO_THROW(require_threads(8));
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers need the memory that is taken away here";
+  std::string error;
+  {
+    const test::FewThreads limited;
+    error = test::error_of([] { require_threads(1000); });
+  }
+  EXPECT_TRUE(test::mentions(error, "cannot start 1000 threads: after ")) << error;
 }
 
 }  // namespace

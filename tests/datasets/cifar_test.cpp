@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "data/cifar_rebuild.h"
+#include "data/open_dataset.h"
 #include "datasets/fixtures.h"
 
 namespace fib {
@@ -14,7 +14,7 @@ namespace {
 using test::error_of;
 using test::mentions;
 
-constexpr size_t kRecord10 = 1 + 3 * kCifarPixels, kRecord100 = 2 + 3 * kCifarPixels;
+constexpr size_t kPixels = 32 * 32, kRecord10 = 1 + 3 * kPixels, kRecord100 = 2 + 3 * kPixels;
 
 /// A file of zeros, which costs no disk: images of class 0, all black.
 void write_zeros(const std::filesystem::path& file, size_t bytes) {
@@ -30,7 +30,7 @@ void overwrite(const std::filesystem::path& file, size_t at, const std::string& 
 
 void write_cifar10(const test::TemporaryDirectory& folder) {
   for (const DatasetFile& file : dataset_row("cifar10").files)
-    write_zeros(folder / std::string(file.name), kCifarBatch * kRecord10);
+    write_zeros(folder / std::string(file.name), 10000 * kRecord10);
 }
 
 TEST(Cifar10, interleaves_the_planes_of_five_files) {
@@ -40,7 +40,7 @@ TEST(Cifar10, interleaves_the_planes_of_five_files) {
   const size_t at = 7 * kRecord10;
   overwrite(folder / "data_batch_2.bin", at, "\4");
   for (size_t c = 0; c < 3; ++c)
-    overwrite(folder / "data_batch_2.bin", at + 2 + c * kCifarPixels, std::string(1, static_cast<char>(c + 1)));
+    overwrite(folder / "data_batch_2.bin", at + 2 + c * kPixels, std::string(1, static_cast<char>(c + 1)));
   const DatasetPtr train = open_dataset("cifar10:" + folder.path().string(), DatasetPart::train);
   ASSERT_EQ(train->size(), size_t{50000});
   EXPECT_EQ(train->label(10007), 4);
@@ -61,6 +61,9 @@ TEST(Cifar10, refuses_a_truncated_file_and_a_label_out_of_range) {
   write_zeros(folder / "test_batch.bin", 9999 * kRecord10);
   EXPECT_TRUE(mentions(error_of([&] { open_dataset(source, DatasetPart::test); }),
                        "test_batch.bin: 30726927 bytes, the published file has 30730000"));
+  write_zeros(folder / "test_batch.bin", 10001 * kRecord10);
+  EXPECT_TRUE(mentions(error_of([&] { open_dataset(source, DatasetPart::test); }),
+                       "test_batch.bin: it goes on after 30730000 bytes"));
 }
 
 TEST(Cifar10, compares_checksums_when_asked) {
@@ -79,7 +82,7 @@ TEST(Cifar10, is_found_below_the_folder_that_its_archive_makes) {
   EXPECT_TRUE(mentions(error, "cifar10: data_batch_1.bin, data_batch_2.bin"));
   EXPECT_TRUE(mentions(error, "get-data.sh cifar10"));
   for (const DatasetFile& file : dataset_row("cifar10").files)
-    write_zeros(root / "cifar-10-batches-bin" / file.name, kCifarBatch * kRecord10);
+    write_zeros(root / "cifar-10-batches-bin" / file.name, 10000 * kRecord10);
   EXPECT_EQ(open_dataset(source, DatasetPart::test)->info().path, root / "cifar-10-batches-bin");
 }
 
@@ -102,7 +105,7 @@ TEST(Cifar100, takes_the_fine_label_and_names_from_beside_the_data) {
 TEST(Cifar10, rebuilding_refuses_what_is_not_the_copy_it_knows) {
   const test::TemporaryDirectory pngs, out;
   EXPECT_TRUE(
-      mentions(error_of([&] { rebuild_cifar10(pngs.path(), out.path()); }), "train_lables.json: cannot be opened"));
+      mentions(error_of([&] { rebuild_cifar10(pngs.path(), out.path()); }), "train_lables.json': No such file"));
   test::write_file(pngs / "train_lables.json", "[1,2,3]");
   EXPECT_TRUE(mentions(error_of([&] { rebuild_cifar10(pngs.path(), out.path()); }), "a JSON list of 50000 labels"));
   std::string labels = "[11";

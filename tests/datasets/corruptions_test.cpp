@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Corruptions measured on pictures whose answer is known: flat ones, a step, a point.
+// Corruptions measured on images whose answer is known: flat ones, a step, a point.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <set>
 
+#include "base/rng.h"
 #include "data/corruptions/corruption.h"
 #include "data/corruptions/filters.h"
 #include "data/corruptions/kinds.h"
 #include "data/corruptions/published.h"
-#include "data/memory_dataset.h"
-#include "data/random.h"
+#include "data/dataset.h"
 #include "files.h"
 
 namespace fib::corruptions {
@@ -31,7 +31,7 @@ Image step(int side) {
   return image;
 }
 
-/// A little landscape: smooth colours with edges, as pictures have.
+/// A little landscape: smooth colors with edges, as images have.
 Image scene(size_t number) {
   Image image = make_image(32, 32);
   CounterRng rng(number);
@@ -115,7 +115,7 @@ TEST(Corruptions, give_the_same_bytes_for_the_same_seed_and_others_for_another) 
 TEST(Corruptions, grow_with_severity_where_their_parameters_do) {
   const std::set<std::string> not_by_definition = {"saturate", "elastic_transform"};
   // From one severity to the next not all parameters of these grow; of motion only a tail of the kernel does, and a
-  // coarser grid of pixels may fit a small picture better.
+  // coarser grid of pixels may fit a small image better.
   const std::set<std::string> mixed = {"spatter",      "frost",       "snow",    "glass_blur",
                                        "defocus_blur", "motion_blur", "pixelate"};
   for (const std::string& name : names()) {
@@ -268,7 +268,7 @@ TEST(Borders, continue_as_their_names_say) {
   EXPECT_EQ(row(Border::mirror_101), (std::vector<int>{1, 2, 1, 0, 1, 2, 1, 0, 1}));
 }
 
-TEST(Colour, saturation_is_scaled_and_shifted_exactly) {
+TEST(Color, saturation_is_scaled_and_shifted_exactly) {
   struct Row {
     double factor, more;
   };
@@ -291,7 +291,7 @@ TEST(Colour, saturation_is_scaled_and_shifted_exactly) {
   EXPECT_EQ(corrupted(bytes, {"saturate", 3}, 0).pixels, (std::vector<uint8_t>{200, 66, 0}));
 }
 
-TEST(Colour, brightness_is_added_and_contrast_shrinks_towards_the_mean) {
+TEST(Color, brightness_is_added_and_contrast_shrinks_towards_the_mean) {
   EXPECT_EQ(corrupted(flat(4, 51), {"brightness", 2}, 0).pixels[0], static_cast<uint8_t>(255 * (0.2 + 0.1) + 1e-9));
   EXPECT_EQ(corrupted(flat(4, 250), {"brightness", 5}, 0).pixels[0], 255);
   const Image pale = corrupted(step(8), {"contrast", 2}, 0);

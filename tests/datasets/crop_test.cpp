@@ -8,7 +8,6 @@
 #include <set>
 #include <string>
 
-#include "data/transforms/random_erasing.h"
 #include "datasets/golden.h"
 
 namespace fib {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/memory_dataset.h"
+#include "data/dataset.h"
 #include "files.h"
 
 namespace fib::test {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "data/image.h"
-#include "data/resize.h"
+#include "data/images/image.h"
+#include "data/images/resize.h"
 
 namespace fib::test {
 

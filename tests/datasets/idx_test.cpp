@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/open_dataset.h"
 #include "datasets/fixtures.h"
 
 namespace fib {
@@ -32,7 +33,8 @@ TEST(Idx, refuses_broken_files_with_one_line_that_names_them) {
   EXPECT_TRUE(mentions(error(std::string("\x89PNG\0\0\0\1a", 9), 1), "the magic number is 0x89504e47"));
   EXPECT_TRUE(mentions(error(test::idx_file({3}, "ab"), 1), "2 bytes after the header, its shape (3,) needs 3"));
   EXPECT_TRUE(mentions(error(test::idx_file({1}, "ab"), 1), "2 bytes after the header"));
-  EXPECT_TRUE(mentions(error(test::idx_file({0xffffffff, 0xffffffff, 0xffffffff}, ""), 3), "more than can be counted"));
+  EXPECT_TRUE(mentions(error(test::idx_file({0xffffffff, 0xffffffff, 0xffffffff}, ""), 3),
+                       "its header announces the shape (4294967295, 4294967295, 4294967295), accepted are up to"));
 }
 
 TEST(Mnist, opens_plain_and_gzipped_files) {
@@ -76,6 +78,18 @@ TEST(Mnist, refuses_a_compressed_file_that_ends_too_early) {
   test::write_file(folder / "t10k-images-idx3-ubyte.gz", whole.substr(0, whole.size() - 30));
   const auto error = error_of([&] { open_dataset("mnist:" + folder.path().string(), DatasetPart::test); });
   EXPECT_TRUE(mentions(error, "t10k-images-idx3-ubyte.gz: the compressed file ends too early"));
+}
+
+TEST(Mnist, refuses_a_compressed_file_as_soon_as_it_exceeds_its_header) {
+  const test::TemporaryDirectory folder;
+  test::write_mnist(folder.path(), 3, 3);
+  test::write_gzip(folder / "t10k-images-idx3-ubyte.gz", test::idx_images(3) + std::string(300'000'000, '\0'));
+  const std::string source = "mnist:" + folder.path().string();
+  EXPECT_TRUE(mentions(error_of([&] { open_dataset(source, DatasetPart::test); }),
+                       "t10k-images-idx3-ubyte.gz: it goes on after 2368 bytes"));
+  test::write_gzip(folder / "t10k-images-idx3-ubyte.gz", test::idx_file({4'000'000'000, 28, 28}, "x"));
+  EXPECT_TRUE(mentions(error_of([&] { open_dataset(source, DatasetPart::test); }),
+                       "its header announces the shape (4000000000, 28, 28), accepted are up to"));
 }
 
 TEST(Mnist, compares_checksums_when_asked) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "datasets/fixtures.h"
+#include "few_threads.h"
 
 namespace fib {
 namespace {
@@ -53,6 +54,23 @@ void expect_equal(const Batch& a, const Batch& b) {
   EXPECT_EQ(a.mix.lambda, b.mix.lambda);
 }
 
+TEST(Loader, refuses_more_workers_than_any_machine_needs) {
+  EXPECT_TRUE(test::mentions(
+      test::error_of([] { Loader(test::counting_dataset(100), Pipeline(grey_config()), options(40'000)); }),
+      "loader with 40000 workers: accepted is 0 to 1024"));
+}
+
+TEST(Loader, says_in_one_line_that_threads_cannot_be_made) {
+  if (test::kSanitized) GTEST_SKIP() << "sanitizers need the memory that is taken away here";
+  const Loader loader(test::counting_dataset(100), Pipeline(grey_config()), options(1000));
+  std::string error;
+  {
+    const test::FewThreads limited;
+    error = test::error_of([&] { all_batches(loader, 0); });
+  }
+  EXPECT_TRUE(test::mentions(error, "cannot start 1000 loader threads: after ")) << error;
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+}
 TEST(Loader, delivers_the_same_batches_in_order_for_any_number_of_workers) {
   const auto data = test::counting_dataset(100);
   const auto expected = all_batches(Loader(data, Pipeline(grey_config()), options(0)), 4);

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "data/random.h"
+#include "base/rng.h"
 #include "datasets/golden.h"
 #include "files.h"
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "data/preprocess.h"
-#include "data/transforms/color_jitter.h"
 #include "data/transforms/enhance.h"
 #include "datasets/fixtures.h"
 #include "datasets/golden.h"
@@ -47,7 +46,7 @@ TEST(Pipeline, evaluation_is_the_preprocessing_of_the_weights) {
   EXPECT_EQ(run(Pipeline(evaluation_config(info, 24, 0.9)), image), expected);
 }
 
-TEST(Pipeline, normalises_planes_with_their_own_numbers) {
+TEST(Pipeline, normalizes_planes_with_their_own_numbers) {
   const Pipeline pipeline({.input_size = 2, .mean = {0, 0.5F, 1}, .std = {1, 0.5F, 2}, .crop = CropMode::resize});
   const Image image{2, 2, {0, 0, 0, 255, 255, 255, 51, 51, 51, 102, 102, 102}};
   const std::vector<float> expected = {0, 1, 0.2F, 0.4F, -1, 1, -0.6F, -0.2F, -0.5F, 0, -0.4F, -0.3F};
@@ -78,7 +77,7 @@ TEST(Pipeline, flips_half_of_the_images) {
   EXPECT_NEAR(flipped, 1000, 90);
 }
 
-TEST(Pipeline, erases_after_normalisation_with_its_probability) {
+TEST(Pipeline, erases_after_normalization_with_its_probability) {
   const Pipeline pipeline(
       {.input_size = 16, .mean = {0, 0, 0}, .std = {1, 1, 1}, .crop = CropMode::resize, .erasing = 0.25});
   const Image black = make_image(16, 16);

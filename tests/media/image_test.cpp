@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/image.h"
+#include "data/images/image.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
 
-#include "data/exif.h"
+#include "data/images/decoders.h"
 #include "files.h"
 #include "noise.h"
 
@@ -42,9 +42,9 @@ int largest_difference(const std::vector<uint8_t>& a, const std::vector<uint8_t>
 }
 
 TEST(Image, decodes_every_kind_of_picture_as_pillow_does) {
-  const auto pictures = golden("image_golden.json");
-  ASSERT_GE(pictures.size(), 19u);
-  for (const auto& [name, expected] : pictures.items()) {
+  const auto images = golden("image_golden.json");
+  ASSERT_GE(images.size(), 19u);
+  for (const auto& [name, expected] : images.items()) {
     SCOPED_TRACE(name);
     testing::internal::CaptureStderr();
     const Image image = read_image(fixture(name));
@@ -57,7 +57,7 @@ TEST(Image, decodes_every_kind_of_picture_as_pillow_does) {
   }
 }
 
-TEST(Image, is_recognised_by_content_whatever_its_name) {
+TEST(Image, is_recognized_by_content_whatever_its_name) {
   TemporaryDirectory dir;
   write_file(dir / "a.JPEG", read_file(fixture("rgb.png")));
   EXPECT_EQ(read_image(dir / "a.JPEG").pixels, read_image(fixture("rgb.png")).pixels);
@@ -86,11 +86,17 @@ TEST(Image, refuses_every_truncation_of_other_pictures_in_one_line) {
 TEST(Image, refuses_a_damaged_png_by_its_checksum) {
   std::string png = read_file(fixture("rgb.png"));
   png[60] = static_cast<char>(png[60] ^ 1);
-  EXPECT_TRUE(mentions(refusal(png), "wrong checksum in 'IDAT'"));
+  EXPECT_TRUE(mentions(refusal(png), "damaged PNG"));
+  std::string comment = read_file(fixture("bad_profile.png"));
+  const size_t profile = comment.find("iCCP");
+  ASSERT_NE(profile, std::string::npos);
+  comment[profile + 6] = static_cast<char>(comment[profile + 6] ^ 1);
+  EXPECT_TRUE(mentions(refusal(comment), "damaged PNG, wrong checksum in 'iCCP'"));
 }
 
 TEST(Image, survives_damage_anywhere_without_a_word) {
-  for (const char* name : {"rgb.jpg", "progressive.jpg", "cmyk.jpg", "exif6.jpg", "lossy.webp"}) {
+  for (const char* name : {"rgb.jpg", "progressive.jpg", "cmyk.jpg", "exif6.jpg", "lossy.webp", "lossless.webp",
+                           "palette.png", "exif8.png", "grey16.png"}) {
     const std::string whole = read_file(fixture(name));
     testing::internal::CaptureStderr();
     for (size_t i = 0; i < whole.size(); ++i) {
@@ -123,11 +129,13 @@ TEST(Image, refuses_sizes_that_are_too_large_before_decoding) {
 TEST(Image, refuses_a_huge_png_header) {
   std::string png = read_file(fixture("rgb.png"));
   png.replace(16, 8, std::string("\0\0\x4e\x20\0\0\x4e\x20", 8));
+  EXPECT_TRUE(mentions(refusal(png), "damaged PNG, wrong checksum in 'IHDR'"));
+  png.replace(29, 4, "\x6c\x12\xd1\x6e");
   EXPECT_TRUE(mentions(refusal(png), "20000×20000 pixels are too many"));
 }
 
-TEST(Image, refuses_what_is_no_picture) {
-  EXPECT_TRUE(mentions(refusal("this is a text file named .jpg\n"), "'x.jpg': not a JPEG, PNG or WebP picture"));
+TEST(Image, refuses_what_is_no_image) {
+  EXPECT_TRUE(mentions(refusal("this is a text file named .jpg\n"), "'x.jpg': not a JPEG, PNG or WebP image"));
   EXPECT_TRUE(mentions(refusal(""), "the file is empty"));
   EXPECT_TRUE(mentions(refusal("\xff\xd8\xff"), "JPEG"));
   EXPECT_TRUE(mentions(refusal("BM and more: a bitmap"), "not a JPEG"));
@@ -156,6 +164,29 @@ TEST(Image, is_turned_as_each_exif_orientation_says) {
     for (size_t i = 0; i < 6; ++i) first_channel.push_back(turned.pixels[3 * i]);
     EXPECT_EQ(first_channel, expected[static_cast<size_t>(orientation)]) << orientation;
   }
+}
+
+std::string little_endian(size_t value) {
+  std::string bytes;
+  for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(value >> shift & 255);
+  return bytes;
+}
+
+/// lossless.webp in the extended form, with a chunk of metadata.
+std::string webp_with(const std::string& flag, const std::string& name, const std::string& content) {
+  const std::string simple = read_file(fixture("lossless.webp")), image = simple.substr(12);
+  const Image size = decode(simple);
+  const auto side = [](int64_t pixels) { return little_endian(static_cast<size_t>(pixels - 1)).substr(0, 3); };
+  const std::string header =
+      "VP8X" + little_endian(10) + flag + std::string(3, '\0') + side(size.width) + side(size.height);
+  const std::string body = "WEBP" + header + image + name + little_endian(content.size()) + content;
+  return "RIFF" + little_endian(body.size()) + body;
+}
+
+TEST(Image, a_webp_is_turned_as_its_exif_says) {
+  const std::string exif("II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0", 22);
+  const Image upright = read_image(fixture("lossless.webp"));
+  EXPECT_EQ(decode(webp_with("\x08", "EXIF", exif)).pixels, oriented(upright, 6).pixels);
 }
 
 TEST(Exif, damage_means_upright) {

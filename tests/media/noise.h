@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of pictures share with tests/data/make_image_fixtures.py.
+// What the tests of images share with tests/data/make_image_fixtures.py.
 #pragma once
 
 #include <fstream>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 namespace fib::test {
 

@@ -29,7 +29,7 @@ TEST(Preprocess, crops_the_centre_with_halves_to_even) {
   EXPECT_EQ(centre_crop_begin(229, 224), 2);  // round(2.5) = 2
 }
 
-TEST(Preprocess, takes_the_centre_of_the_resized_picture) {
+TEST(Preprocess, takes_the_centre_of_the_resized_image) {
   const Image image = noise_image(40, 30, 5);
   const Preprocess options{.resize_shorter = 16, .crop = 10};
   const Image whole = resize(image, {21, 16}, Filter::bicubic), centre = resize_and_crop(image, options);
@@ -37,7 +37,7 @@ TEST(Preprocess, takes_the_centre_of_the_resized_picture) {
     EXPECT_TRUE(std::equal(centre.row(y), centre.row(y) + 30, whole.row(y + 3) + 3 * 6));  // round(5.5) = 6
 }
 
-TEST(Preprocess, writes_planes_of_normalised_values) {
+TEST(Preprocess, writes_planes_of_normalized_values) {
   Image image = make_image(4, 4);
   for (size_t i = 0; i < 16; ++i) image.pixels[3 * i] = 255, image.pixels[3 * i + 1] = 51;
   const Preprocess options{.resize_shorter = 4, .crop = 2, .mean = {0.5f, 0.1f, 0.25f}, .std = {0.5f, 0.1f, 2.0f}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/resize.h"
+#include "data/images/resize.h"
 
 #include <gtest/gtest.h>
 

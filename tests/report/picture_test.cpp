@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 
+#include "data/images/image.h"
 #include "report/drawing.h"
 #include "report/mask_panel.h"
 #include "report/pattern_picture.h"
@@ -17,7 +18,11 @@ constexpr MaskColors kColors{
     .ground = {255, 255, 255}, .offsets = {0, 0, 0}, .cls = {255, 128, 0}, .random = {255, 0, 0}};
 
 cv::Mat decode(const std::string& png) {
-  return cv::imdecode(std::vector<uint8_t>(png.begin(), png.end()), cv::IMREAD_COLOR);
+  Image image = decode_image(std::as_bytes(std::span(png)), "drawn");
+  const cv::Mat rgb(static_cast<int>(image.height), static_cast<int>(image.width), CV_8UC3, image.pixels.data());
+  cv::Mat bgr;
+  cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);
+  return bgr;
 }
 
 SupportSet make(const std::string& text, PatternGeometry g = {}) { return make_support(AttentionSpec::parse(text), g); }

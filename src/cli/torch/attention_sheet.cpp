@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "data/resize.h"
+#include "data/images/resize.h"
 
 namespace fib::cli {
 namespace {

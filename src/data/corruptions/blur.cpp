@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/rng.h"
 #include "data/corruptions/filters.h"
 #include "data/corruptions/kinds.h"
-#include "data/random.h"
 
 namespace fib::corruptions {
 namespace {
@@ -27,12 +27,12 @@ FloatImage gaussian_blur(const FloatImage& image, int severity, Draw /*draw*/) {
 /// it assigns are NumPy's views of one array: the first assignment changes what the second reads, and a copy is left.
 /// The published images have it so.
 FloatImage glass_blur(const FloatImage& image, int severity, Draw draw) {
-  struct Row {
+  struct Level {
     double sigma;
     int rounds;
   };
-  constexpr std::array<Row, 5> kRows = {{{.05, 1}, {.25, 1}, {.4, 1}, {.25, 2}, {.4, 2}}};
-  const auto [sigma, rounds] = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {{{.05, 1}, {.25, 1}, {.4, 1}, {.25, 2}, {.4, 2}}};
+  const auto [sigma, rounds] = kLevels[static_cast<size_t>(severity)];
   FloatImage glass = in_bytes(gaussian(image, sigma));
   for (int round = 0; round < rounds; ++round) {
     for (int y = image.height - 1; y > 1; --y) {
@@ -47,21 +47,21 @@ FloatImage glass_blur(const FloatImage& image, int severity, Draw draw) {
 }
 
 FloatImage defocus_blur(const FloatImage& image, int severity, Draw /*draw*/) {
-  struct Row {
+  struct Level {
     double radius, alias;
   };
-  constexpr std::array<Row, 5> kRows = {{{.3, .4}, {.4, .5}, {.5, .6}, {1, .2}, {1.5, .1}}};
-  const auto [radius, alias] = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {{{.3, .4}, {.4, .5}, {.5, .6}, {1, .2}, {1.5, .1}}};
+  const auto [radius, alias] = kLevels[static_cast<size_t>(severity)];
   return filtered(image, defocus_kernel(radius, alias));
 }
 
 FloatImage motion_blur(const FloatImage& image, int severity, Draw draw) {
-  struct Row {
+  struct Level {
     int radius;
     double sigma;
   };
-  constexpr std::array<Row, 5> kRows = {{{6, 1}, {6, 1.5}, {6, 2}, {8, 2}, {9, 2.5}}};
-  const auto [radius, sigma] = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {{{6, 1}, {6, 1.5}, {6, 2}, {8, 2}, {9, 2.5}}};
+  const auto [radius, sigma] = kLevels[static_cast<size_t>(severity)];
   return motion_blurred(image, radius, sigma, uniform_between(draw.rng, -45, 45));
 }
 

@@ -5,18 +5,18 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/rng.h"
 #include "data/corruptions/kinds.h"
-#include "data/random.h"
 
 namespace fib::corruptions {
 namespace {
 
-struct Entry {
+struct NamedKind {
   const char* name;
   Kind apply;
 };
 
-constexpr Entry kEntries[] = {
+constexpr NamedKind kKinds[] = {
     {"gaussian_noise", gaussian_noise},
     {"shot_noise", shot_noise},
     {"impulse_noise", impulse_noise},
@@ -43,7 +43,7 @@ constexpr Entry kEntries[] = {
 const std::vector<std::string>& names() {
   static const std::vector<std::string> list = [] {
     std::vector<std::string> all;
-    for (const Entry& row : kEntries) all.emplace_back(row.name);
+    for (const NamedKind& kind : kKinds) all.emplace_back(kind.name);
     return all;
   }();
   return list;
@@ -61,7 +61,7 @@ Image corrupted(const Image& image, const Corruption& corruption, size_t number,
   const size_t index = index_of(corruption.name);
   CounterRng rng(corruption.seed, {static_cast<uint64_t>(RandomUse::corruption), index,
                                    static_cast<uint64_t>(corruption.severity), number});
-  return to_bytes(kEntries[index].apply(to_float(image), corruption.severity - 1, {rng, grey}));
+  return to_bytes(kKinds[index].apply(to_float(image), corruption.severity - 1, {rng, grey}));
 }
 
 CorruptedDataset::CorruptedDataset(DatasetPtr clean, Corruption corruption)

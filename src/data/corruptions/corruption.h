@@ -26,7 +26,7 @@ struct Corruption {
   uint64_t seed = 0;  ///< same seed, same bytes
 };
 
-/// `number` is the image's in its dataset: each has its own random numbers. Channels of a grey picture stay equal where
+/// `number` is the image's in its dataset: each has its own random numbers. Channels of a grey image stay equal where
 /// noise is drawn. Throws std::invalid_argument for a severity that is none.
 Image corrupted(const Image& image, const Corruption& corruption, size_t number, bool grey = false);
 

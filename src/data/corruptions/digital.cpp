@@ -2,14 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <opencv2/imgcodecs.hpp>
 #include <opencv2/imgproc.hpp>
 
+#include "base/rng.h"
 #include "data/corruptions/filters.h"
 #include "data/corruptions/kinds.h"
-#include "data/jpeg.h"
-#include "data/random.h"
-#include "data/resize.h"
+#include "data/images/resize.h"
 
 namespace fib::corruptions {
 namespace {
@@ -70,26 +68,28 @@ FloatImage contrast(const FloatImage& image, int severity, Draw /*draw*/) {
 }
 
 FloatImage saturate(const FloatImage& image, int severity, Draw /*draw*/) {
-  struct Row {
+  struct Level {
     double factor, more;
   };
-  constexpr std::array<Row, 5> kRows = {{{.3, 0}, {.1, 0}, {1.5, 0}, {2, .1}, {2.5, .2}}};
-  const Row row = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {{{.3, 0}, {.1, 0}, {1.5, 0}, {2, .1}, {2.5, .2}}};
+  const Level level = kLevels[static_cast<size_t>(severity)];
   FloatImage result = image;
-  change_hsv(result, [&](Hsv& hsv) { hsv.saturation = std::clamp(hsv.saturation * row.factor + row.more, 0.0, 1.0); });
+  change_hsv(result,
+             [&](Hsv& hsv) { hsv.saturation = std::clamp(hsv.saturation * level.factor + level.more, 0.0, 1.0); });
   return result;
 }
 
 FloatImage elastic_transform(const FloatImage& image, int severity, Draw draw) {
-  struct Row {
+  struct Level {
     double alpha, sigma, affine;
   };
-  constexpr std::array<Row, 5> kRows = {{{0, 0, .08}, {.05, .2, .07}, {.08, .06, .06}, {.1, .04, .05}, {.1, .03, .03}}};
-  const Row& row = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {
+      {{0, 0, .08}, {.05, .2, .07}, {.08, .06, .06}, {.1, .04, .05}, {.1, .03, .03}}};
+  const Level& level = kLevels[static_cast<size_t>(severity)];
   const double side = image.width;
-  const FloatImage bent = warped(image, drawn_affine(image, side * row.affine, draw.rng));
-  const FloatImage dx = displacement(image, side * row.alpha, side * row.sigma, draw.rng);
-  const FloatImage dy = displacement(image, side * row.alpha, side * row.sigma, draw.rng);
+  const FloatImage bent = warped(image, drawn_affine(image, side * level.affine, draw.rng));
+  const FloatImage dx = displacement(image, side * level.alpha, side * level.sigma, draw.rng);
+  const FloatImage dy = displacement(image, side * level.alpha, side * level.sigma, draw.rng);
   FloatImage result(image.height, image.width, image.channels);
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x) {
@@ -109,13 +109,8 @@ FloatImage pixelate(const FloatImage& image, int severity, Draw /*draw*/) {
 
 FloatImage jpeg_compression(const FloatImage& image, int severity, Draw /*draw*/) {
   constexpr std::array kQuality = {80, 65, 58, 50, 40};
-  Image bytes = to_bytes(image);
-  const cv::Mat rgb(static_cast<int>(bytes.height), static_cast<int>(bytes.width), CV_8UC3, bytes.pixels.data());
-  cv::Mat bgr;
-  cv::cvtColor(rgb, bgr, cv::COLOR_RGB2BGR);
-  std::vector<uint8_t> file;
-  cv::imencode(".jpg", bgr, file, {cv::IMWRITE_JPEG_QUALITY, kQuality[static_cast<size_t>(severity)]});
-  return to_float(decode_jpeg(std::as_bytes(std::span<const uint8_t>(file)), "a compressed picture"));
+  const auto file = encode_jpeg(to_bytes(image), kQuality[static_cast<size_t>(severity)]);
+  return to_float(decode_image(file, "a compressed image"));
 }
 
 }  // namespace fib::corruptions

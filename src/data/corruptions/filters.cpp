@@ -9,7 +9,7 @@
 namespace fib::corruptions {
 namespace {
 
-void normalise(std::vector<double>& weights) {
+void normalize(std::vector<double>& weights) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   for (double& w : weights) w /= sum;
 }
@@ -36,7 +36,7 @@ FloatImage line_filtered(const FloatImage& image, const std::vector<double>& wei
 std::vector<double> narrow_gaussian(double sigma) {
   const double beside = std::exp(-0.5 / (sigma * sigma));
   std::vector<double> weights = {beside, 1, beside};
-  normalise(weights);
+  normalize(weights);
   return weights;
 }
 
@@ -55,7 +55,7 @@ std::vector<double> gaussian_weights(double sigma, double truncate) {
   const int radius = static_cast<int>(truncate * sigma + 0.5);
   std::vector<double> weights;
   for (int k = -radius; k <= radius; ++k) weights.push_back(std::exp(-0.5 * k * k / (sigma * sigma)));
-  normalise(weights);
+  normalize(weights);
   return weights;
 }
 
@@ -74,7 +74,7 @@ Kernel defocus_kernel(double radius, double alias) {
       disc.at(y, x) = dy * dy + dx * dx <= radius * radius ? 1 : 0;
     }
   }
-  normalise(disc.values);
+  normalize(disc.values);
   const std::vector<double> narrow = narrow_gaussian(alias);
   disc = line_filtered(line_filtered(disc, narrow, true, Border::mirror_101), narrow, false, Border::mirror_101);
   return {kSide, disc.values};
@@ -106,7 +106,7 @@ std::vector<MotionStep> motion_steps(int radius, double sigma, double degrees) {
   std::vector<double> weights;
   weights.reserve(static_cast<size_t>(taps));
   for (int i = 0; i < taps; ++i) weights.push_back(std::exp(-0.5 * i * i / (sigma * sigma)));
-  normalise(weights);
+  normalize(weights);
   std::vector<MotionStep> steps;
   steps.reserve(static_cast<size_t>(taps));
   for (int i = 0; i < taps; ++i)

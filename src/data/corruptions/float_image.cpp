@@ -54,8 +54,8 @@ void from_hsv(const Hsv& hsv, double* rgb) {
                t = v * (1 - (1 - part) * hsv.saturation);
   const std::array<std::array<double, 3>, 6> sectors = {
       {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}}};
-  const auto& colour = sectors[static_cast<size_t>(whole) % 6];
-  std::copy(colour.begin(), colour.end(), rgb);
+  const auto& color = sectors[static_cast<size_t>(whole) % 6];
+  std::copy(color.begin(), color.end(), rgb);
 }
 
 void change_hsv(FloatImage& image, const std::function<void(Hsv&)>& change) {

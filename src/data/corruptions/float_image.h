@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures with values in [0, 1], on which corruptions are defined.
+// Images with values in [0, 1], on which corruptions are defined.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 namespace fib::corruptions {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nineteen corruptions, each changing a picture at a severity from 0 to 4. `Draw` says where random numbers come
-// from and whether the channels of a pixel share them, as those of grey pictures must.
+// The nineteen corruptions, each changing a image at a severity from 0 to 4. `Draw` says where random numbers come
+// from and whether the channels of a pixel share them, as those of grey images must.
 #pragma once
 
 #include "base/rng.h"

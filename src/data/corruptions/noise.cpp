@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
+#include "base/rng.h"
 #include "data/corruptions/kinds.h"
-#include "data/random.h"
 
 namespace fib::corruptions {
 namespace {
 
-/// Every value through `change`; in grey pictures once per pixel.
+/// Every value through `change`; in grey images once per pixel.
 template <class Change>
 FloatImage changed(FloatImage image, bool grey, const Change& change) {
   const auto step = static_cast<size_t>(grey ? image.channels : 1);
@@ -35,7 +35,7 @@ FloatImage shot_noise(const FloatImage& image, int severity, Draw draw) {
 FloatImage impulse_noise(const FloatImage& image, int severity, Draw draw) {
   constexpr std::array kAmount = {.01, .02, .03, .05, .07};
   return changed(image, draw.grey, [&](double x) {
-    const bool hit = happens(draw.rng, kAmount[static_cast<size_t>(severity)]), salt = happens(draw.rng, 0.5);
+    const bool hit = bernoulli(draw.rng, kAmount[static_cast<size_t>(severity)]), salt = bernoulli(draw.rng, 0.5);
     return hit ? (salt ? 1.0 : 0.0) : x;
   });
 }

@@ -3,22 +3,22 @@
 #include <array>
 #include <opencv2/imgproc.hpp>
 
+#include "base/rng.h"
 #include "data/corruptions/filters.h"
 #include "data/corruptions/kinds.h"
-#include "data/random.h"
 
 namespace fib::corruptions {
 namespace {
 
-struct SpatterRow {
+struct SpatterLevel {
   double mean, deviation, sigma, threshold, strength;
   bool mud;
 };
-constexpr std::array<SpatterRow, 5> kSpatterRows = {{{.62, .1, .7, .7, .5, false},
-                                                     {.65, .1, .8, .7, .5, false},
-                                                     {.65, .3, 1, .69, .5, false},
-                                                     {.65, .1, .7, .69, .6, true},
-                                                     {.65, .1, .5, .68, .6, true}}};
+constexpr std::array<SpatterLevel, 5> kSpatterLevels = {{{.62, .1, .7, .7, .5, false},
+                                                         {.65, .1, .8, .7, .5, false},
+                                                         {.65, .3, 1, .69, .5, false},
+                                                         {.65, .1, .7, .69, .6, true},
+                                                         {.65, .1, .5, .68, .6, true}}};
 constexpr std::array kWater = {175 / 255.0, 238 / 255.0, 238 / 255.0}, kMud = {63 / 255.0, 42 / 255.0, 20 / 255.0};
 
 /// Drops seem thick where they are far from their edge, and are lit from one side.
@@ -49,7 +49,7 @@ FloatImage watered(FloatImage image, const FloatImage& layer, double strength) {
   std::transform(liquid.begin<uint8_t>(), liquid.end<uint8_t>(), relief.begin<double>(), mask.values.begin(),
                  [](uint8_t a, double b) { return a * b; });
   const double most = *std::max_element(mask.values.begin(), mask.values.end());
-  if (most == 0) return image;  // no drop fell on this picture
+  if (most == 0) return image;  // no drop fell on this image
   for (size_t i = 0; i < image.values.size(); ++i)
     image.values[i] += mask.values[i / 3] / most * strength * kWater[i % 3];
   return image;
@@ -69,7 +69,7 @@ FloatImage muddied(FloatImage image, const FloatImage& layer, double threshold, 
 }  // namespace
 
 FloatImage spatter(const FloatImage& image, int severity, Draw draw) {
-  const SpatterRow& row = kSpatterRows[static_cast<size_t>(severity)];
+  const SpatterLevel& row = kSpatterLevels[static_cast<size_t>(severity)];
   FloatImage layer(image.height, image.width, 1);
   for (double& v : layer.values) v = row.mean + row.deviation * standard_normal(draw.rng);
   layer = gaussian(layer, row.sigma);

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cmath>
 
+#include "base/rng.h"
 #include "data/corruptions/filters.h"
 #include "data/corruptions/kinds.h"
-#include "data/random.h"
 
 namespace fib::corruptions {
 namespace {
@@ -113,47 +113,47 @@ FloatImage frost_texture(int height, int width, CounterRng& rng) {
 FloatImage plasma(int side, double decay, CounterRng& rng) { return PlasmaMap(side, decay, rng).scaled(); }
 
 FloatImage snow(const FloatImage& image, int severity, Draw draw) {
-  struct Row {
+  struct Level {
     double mean, deviation, zoom, threshold;
     int radius;
     double sigma, keep;
   };
-  constexpr std::array<Row, 5> kRows = {{{.1, .2, 1, .6, 8, 3, .95},
-                                         {.1, .2, 1, .5, 10, 4, .9},
-                                         {.15, .3, 1.75, .55, 10, 4, .9},
-                                         {.25, .3, 2.25, .6, 12, 6, .85},
-                                         {.3, .3, 1.25, .65, 14, 12, .8}}};
-  const Row& row = kRows[static_cast<size_t>(severity)];
-  FloatImage flakes = zoomed(normal_layer(image, row.mean, row.deviation, draw.rng), row.zoom);
-  zero_below(flakes, row.threshold);
+  constexpr std::array<Level, 5> kLevels = {{{.1, .2, 1, .6, 8, 3, .95},
+                                             {.1, .2, 1, .5, 10, 4, .9},
+                                             {.15, .3, 1.75, .55, 10, 4, .9},
+                                             {.25, .3, 2.25, .6, 12, 6, .85},
+                                             {.3, .3, 1.25, .65, 14, 12, .8}}};
+  const Level& level = kLevels[static_cast<size_t>(severity)];
+  FloatImage flakes = zoomed(normal_layer(image, level.mean, level.deviation, draw.rng), level.zoom);
+  zero_below(flakes, level.threshold);
   to_eight_bits(flakes);
-  flakes = motion_blurred(flakes, row.radius, row.sigma, uniform_between(draw.rng, -135, -45));
+  flakes = motion_blurred(flakes, level.radius, level.sigma, uniform_between(draw.rng, -135, -45));
   FloatImage result = image;
-  whiten(result, row.keep);
+  whiten(result, level.keep);
   add_layer(result, flakes, 1);
   add_layer(result, turned(flakes), 1);
   return result;
 }
 
 FloatImage frost(const FloatImage& image, int severity, Draw draw) {
-  struct Row {
+  struct Level {
     double image, frost;
   };
-  constexpr std::array<Row, 5> kRows = {{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}}};
-  const Row& row = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {{{1, .2}, {1, .3}, {.9, .4}, {.85, .4}, {.75, .45}}};
+  const Level& level = kLevels[static_cast<size_t>(severity)];
   const FloatImage texture = frost_texture(image.height, image.width, draw.rng);
   FloatImage result = image;
   for (size_t i = 0; i < result.values.size(); ++i)
-    result.values[i] = row.image * result.values[i] + row.frost * texture.values[i];
+    result.values[i] = level.image * result.values[i] + level.frost * texture.values[i];
   return result;
 }
 
 FloatImage fog(const FloatImage& image, int severity, Draw draw) {
-  struct Row {
+  struct Level {
     double weight, decay;
   };
-  constexpr std::array<Row, 5> kRows = {{{.2, 3}, {.5, 3}, {.75, 2.5}, {1, 2}, {1.5, 1.75}}};
-  const auto [weight, decay] = kRows[static_cast<size_t>(severity)];
+  constexpr std::array<Level, 5> kLevels = {{{.2, 3}, {.5, 3}, {.75, 2.5}, {1, 2}, {1.5, 1.75}}};
+  const auto [weight, decay] = kLevels[static_cast<size_t>(severity)];
   const FloatImage map = plasma(power_of_two(std::max(image.height, image.width)), decay, draw.rng);
   const double most = *std::max_element(image.values.begin(), image.values.end());
   FloatImage result = image;

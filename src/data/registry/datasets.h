@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The datasets that are known by name: what they are, where they are looked for and how to get them. Opening them is in
-// open_dataset.h, so that whoever only asks does not load the libraries that decode images.
+// Asking about the datasets of dataset_table.h: what they are, where they are looked for, how to get them. Opening them
+// is in open_dataset.h, so that a program that only asks does not load the libraries that decode images.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace fib {
 
-enum class DatasetLayout { idx, cifar10, cifar100, tiny_imagenet, folder };
+enum class DatasetPart { train, test };
 
 /// A file or folder that a dataset consists of. Gzipped files count as the file they contain.
 struct DatasetFile {
@@ -24,19 +24,18 @@ struct DatasetFile {
 };
 
 struct DatasetRow {
-  std::string_view name, what;
-  std::string_view how_to_get;
-  std::string_view folder;     ///< below the data root; empty: a path must be given
-  std::string_view installed;  ///< where a Debian package puts it; empty where there is none
-  std::span<const DatasetFile> files;
-  std::span<const std::string_view> class_names;
-  int64_t classes;          ///< 0: as many as there are folders
-  int64_t training_images;  ///< 0: as many as there are files
-  int image_size;           ///< 0: sizes vary
-  int channels;
-  std::array<float, 3> mean, std;
-  bool may_mirror;  ///< a mirrored image is of the same class
-  DatasetLayout layout;
+  std::string_view name{}, what{};
+  std::string_view how_to_get{};
+  std::string_view folder{};     ///< below the data root; empty: a path must be given
+  std::string_view installed{};  ///< where a Debian package puts it; empty where there is none
+  std::span<const DatasetFile> files{};
+  std::span<const std::string_view> class_names{};
+  int64_t classes = 0;          ///< 0: as many as there are folders
+  int64_t training_images = 0;  ///< 0: as many as there are files
+  int image_size = 0;           ///< 0: sizes vary
+  int channels = 3;
+  std::array<float, 3> mean{}, std{};
+  bool may_mirror = true;  ///< a mirrored image is of the same class
 };
 
 std::span<const DatasetRow> dataset_rows();

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/registry/packed_file.h"
 
+#include <fmt/format.h>
+#include <md5.h>
 #include <zlib.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
-
-#include "base/md5.h"
 
 namespace fib {
 namespace {
@@ -36,6 +38,21 @@ std::string reason(gzFile file) {
   return code == Z_BUF_ERROR ? "the compressed file ends too early" : message;
 }
 
+/// Up to `bytes` more; returns how many there were.
+size_t append(std::vector<uint8_t>& content, gzFile file, size_t bytes) {
+  const size_t before = content.size();
+  content.resize(before + bytes);
+  const int got = std::max(0, gzread(file, content.data() + before, static_cast<unsigned>(bytes)));
+  content.resize(before + static_cast<size_t>(got));
+  return static_cast<size_t>(got);
+}
+
+void check_end(gzFile opened, const std::filesystem::path& file) {
+  int code = Z_OK;
+  gzerror(opened, &code);
+  if (code != Z_OK && code != Z_STREAM_END) throw std::runtime_error(file.string() + ": " + reason(opened));
+}
+
 }  // namespace
 
 std::optional<std::filesystem::path> find_packed(const std::filesystem::path& folder, std::string_view name) {
@@ -46,31 +63,40 @@ std::optional<std::filesystem::path> find_packed(const std::filesystem::path& fo
   return std::nullopt;
 }
 
-std::vector<uint8_t> read_packed(const std::filesystem::path& file) {
+std::vector<uint8_t> read_packed_start(const std::filesystem::path& file, size_t bytes) {
   const GzipFile opened = open_packed(file);
   std::vector<uint8_t> content;
-  constexpr size_t kChunk = 1 << 22;
-  while (true) {
-    const size_t before = content.size();
-    content.resize(before + kChunk);
-    const int got = gzread(opened.get(), content.data() + before, kChunk);
-    content.resize(before + static_cast<size_t>(got > 0 ? got : 0));
-    if (content.size() > kMaxUnpacked)
-      throw std::runtime_error(file.string() + ": more than " + std::to_string(kMaxUnpacked) +
-                               " bytes of content, which no file of this kind has");
-    if (got < static_cast<int>(kChunk)) break;
-  }
-  int code = Z_OK;
-  gzerror(opened.get(), &code);
-  if (code != Z_OK && code != Z_STREAM_END) throw std::runtime_error(file.string() + ": " + reason(opened.get()));
+  append(content, opened.get(), bytes);
+  check_end(opened.get(), file);
   return content;
+}
+
+std::vector<uint8_t> read_packed(const std::filesystem::path& file, size_t most) {
+  const GzipFile opened = open_packed(file);
+  std::vector<uint8_t> content;
+  constexpr size_t kChunk = 1 << 20;
+  while (append(content, opened.get(), kChunk) == kChunk && content.size() <= most) {
+  }
+  if (content.size() > most)
+    throw std::runtime_error(
+        fmt::format("{}: it goes on after {} bytes, which is all there should be", file.string(), most));
+  check_end(opened.get(), file);
+  return content;
+}
+
+std::string md5_hex(std::span<const std::byte> bytes) {
+  MD5_CTX context;
+  MD5Init(&context);
+  MD5Update(&context, reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  std::array<char, MD5_DIGEST_STRING_LENGTH> digits{};
+  return MD5End(&context, digits.data());
 }
 
 void check_md5(const std::filesystem::path& file, const std::vector<uint8_t>& content, std::string_view published) {
   const std::string found = md5_hex(std::as_bytes(std::span(content)));
   if (found != published)
-    throw std::runtime_error(file.string() + ": the checksum is " + found + ", the published file has " +
-                             std::string(published));
+    throw std::runtime_error(
+        fmt::format("{}: the checksum is {}, the published file has {}", file.string(), found, published));
 }
 
 }  // namespace fib

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of an image is taken, and where it is mirrored.
+// Which part of an image is taken, mirrored or erased.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "base/rng.h"
-#include "data/image.h"
-#include "data/resize.h"
+#include "data/images/image.h"
+#include "data/images/resize.h"
 
 namespace fib {
 
@@ -25,5 +26,12 @@ Image cropped(const Image& image, const Region& box);
 Image pad_cropped(const Image& image, int padding, CounterRng& rng);
 
 void flip_horizontally(Image& image);
+
+/// Random erasing: the box of the normalized image that becomes noise. Ten draws of an area in [0.02, 1/3] of the image
+/// and a ratio with logarithm in [log 0.3, log 1/0.3]; none if no box is smaller than the image on both sides.
+std::optional<Region> draw_erased_box(ImageSize size, CounterRng& rng);
+
+/// N(0, 1) for every value in the box; values: channels × height × width.
+void fill_with_noise(float* values, int channels, ImageSize size, const Region& box, CounterRng& rng);
 
 }  // namespace fib

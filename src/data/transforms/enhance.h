@@ -3,7 +3,10 @@
 // 0 the version without, above 1 exaggerates. Results are Pillow's to the bit.
 #pragma once
 
-#include "data/image.h"
+#include <array>
+
+#include "base/rng.h"
+#include "data/images/image.h"
 
 namespace fib {
 
@@ -20,5 +23,16 @@ void enhance_contrast(Image& image, double factor);
 void enhance_brightness(Image& image, double factor);
 /// Against its smoothed version.
 void enhance_sharpness(Image& image, double factor);
+
+/// Color jitter: brightness, contrast and saturation each multiplied by a factor drawn around one, in random order.
+/// What one image gets: the factors of brightness, contrast and saturation, and the order they are applied in.
+struct Jitter {
+  std::array<double, 3> factors = {1, 1, 1};
+  std::array<int, 3> order = {0, 1, 2};
+};
+
+/// Factors are uniform in [max(0, 1 − strength), 1 + strength].
+Jitter draw_jitter(double strength, CounterRng& rng);
+void apply_jitter(Image& image, const Jitter& jitter);
 
 }  // namespace fib

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "data/random.h"
+#include "base/rng.h"
 
 namespace fib {
 namespace {
@@ -39,9 +39,9 @@ Region cutmix_box(double lambda, ImageSize size, int64_t centre_x, int64_t centr
 }
 
 Mix draw_mix(const MixOptions& options, ImageSize size, CounterRng& rng) {
-  if (!options.enabled() || !happens(rng, options.probability)) return {};
+  if (!options.enabled() || !bernoulli(rng, options.probability)) return {};
   const bool both = options.mixup_alpha > 0 && options.cutmix_alpha > 0;
-  const bool cutmix = both ? happens(rng, options.switch_probability) : options.cutmix_alpha > 0;
+  const bool cutmix = both ? bernoulli(rng, options.switch_probability) : options.cutmix_alpha > 0;
   const double lambda = symmetric_beta(rng, cutmix ? options.cutmix_alpha : options.mixup_alpha);
   if (!cutmix) return {Mix::Kind::mixup, lambda, {}};
   const int64_t y = integer_between(rng, 0, size.height - 1);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "data/resize.h"
+#include "data/images/resize.h"
 
 namespace fib {
 

@@ -2,7 +2,7 @@
 // Pillow's operations that map each byte through a table of its channel: results are Pillow's to the bit.
 #pragma once
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 namespace fib {
 

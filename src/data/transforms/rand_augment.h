@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/rng.h"
-#include "data/image.h"
+#include "data/images/image.h"
 #include "data/transforms/warp.h"
 
 namespace fib {

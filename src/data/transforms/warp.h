@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "data/image.h"
+#include "data/images/image.h"
 
 namespace fib {
 

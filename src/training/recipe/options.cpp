@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/text.h"
 
 namespace fib::training {
 namespace {
@@ -28,14 +29,6 @@ std::string number_text(double value) {
   std::array<char, 64> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   return {buffer.data(), end};
-}
-
-template <class Number>
-std::optional<Number> parse_number(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 std::optional<Span> parse_span(std::string_view text) {
@@ -68,12 +61,6 @@ std::string words(const Interval& interval) {
              : interval.open_most ? " and"
                                   : "") +
             std::string(interval.open_most ? " below " : " to ") + number_text(interval.most);
-  return text;
-}
-
-std::string joined(const std::vector<std::string>& items) {
-  std::string text;
-  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
   return text;
 }
 

@@ -2,7 +2,7 @@
 // A model and pictures for tests that need some, whatever they are.
 #pragma once
 
-#include "data/memory_dataset.h"
+#include "data/dataset.h"
 #include "training/torch/trained_model.h"
 
 namespace fib::analysis {
