@@ -8,7 +8,6 @@
 #include "base/parallel.h"
 #include "kernels/checks.h"
 #include "kernels/class_tokens.h"
-#include "kernels/targets.h"
 #include "kernels/tiles.h"
 
 namespace fib {

@@ -22,15 +22,6 @@ void check_dim(const char* name, int64_t dim) {
   }
 }
 
-void check_shape(const SupportSet& support, const AttentionShape& shape) {
-  if (shape.batch < 0) refuse("batch must be 0 or more, got " + std::to_string(shape.batch));
-  check_count("heads", shape.heads, support.num_heads());
-  check_count("query_tokens", shape.query_tokens, support.query_tokens());
-  check_count("key_tokens", shape.key_tokens, support.key_tokens());
-  check_dim("dim", shape.dim);
-  check_dim("value_dim", shape.value_dim);
-}
-
 template <class T>
 void check_pointer(const char* name, const T* pointer, const AttentionShape& shape) {
   if (pointer == nullptr && shape.batch > 0) refuse(std::string(name) + " must not be null");
@@ -52,29 +43,15 @@ void check_groups(const BiasView<T>& bias, const AttentionShape& shape) {
   }
 }
 
-/// masking = zero exists for weights trained with the published code, which knows none of these.
-template <class T>
-void check_zero_masking(const SupportSet& support, const AttentionOptions<T>& options) {
-  if (options.masking != Masking::zero) return;
-  const char* with = support.causal()               ? "a causal support"
-                     : options.lengths != nullptr   ? "lengths"
-                     : options.bias.data != nullptr ? "a bias"
-                     : options.dropout != 0.0       ? "dropout"
-                                                    : nullptr;
-  if (with != nullptr) refuse(std::string("masking zero is refused together with ") + with);
-}
-
 template <class T>
 void check_options(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options) {
   if (options.scale && !std::isfinite(*options.scale)) {
     refuse("scale must be finite, got " + std::to_string(*options.scale));
   }
-  if (!(options.dropout >= 0.0 && options.dropout < 1.0)) {
-    refuse("dropout must be in [0, 1), got " + std::to_string(options.dropout));
-  }
+  check_dropout(options.dropout);
   check_lengths(options.lengths, shape);
   if (options.bias.data != nullptr) check_groups(options.bias, shape);
-  check_zero_masking(support, options);
+  check_masking(options.masking, support, options.lengths != nullptr, options.bias.data != nullptr, options.dropout);
 }
 
 template <class T>
@@ -98,6 +75,30 @@ void check_inputs(const AttentionInputs<T>& inputs, const AttentionShape& shape)
 }
 
 }  // namespace
+
+void check_shape(const SupportSet& support, const AttentionShape& shape) {
+  if (shape.batch < 0) refuse("batch must be 0 or more, got " + std::to_string(shape.batch));
+  check_count("heads", shape.heads, support.num_heads());
+  check_count("query_tokens", shape.query_tokens, support.query_tokens());
+  check_count("key_tokens", shape.key_tokens, support.key_tokens());
+  check_dim("dim", shape.dim);
+  check_dim("value_dim", shape.value_dim);
+}
+
+void check_dropout(double probability) {
+  if (!(probability >= 0.0 && probability < 1.0))
+    refuse("dropout must be in [0, 1), got " + std::to_string(probability));
+}
+
+void check_masking(Masking masking, const SupportSet& support, bool lengths, bool bias, double dropout) {
+  if (masking != Masking::zero) return;
+  const char* with = support.causal() ? "a causal support"
+                     : lengths        ? "lengths"
+                     : bias           ? "a bias"
+                     : dropout != 0.0 ? "dropout"
+                                      : nullptr;
+  if (with != nullptr) refuse(std::string("masking zero is refused together with ") + with);
+}
 
 template <class T>
 void check_forward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,

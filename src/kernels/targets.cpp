@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/targets.h"
-
 #include "kernels/simd/targets_config.h"
 //
 #include <hwy/targets.h>

@@ -18,6 +18,9 @@ struct TileTable {
   TileFunction<T> forward, backward_queries, backward_keys;
 };
 
+/// Highway's bit of the target in use: set_simd_target, else FIB_TARGET, else the best.
+int64_t chosen_target();
+
 /// The table of a target, given as Highway's bit.
 template <class T>
 const TileTable<T>& tiles_of_target(int64_t target);

@@ -14,8 +14,8 @@ namespace fib::kernels {
 namespace HWY_NAMESPACE {
 
 const TileTable<float>& tiles_f32() {
-  static const TileTable<float> table{hwy::TargetName(HWY_TARGET), forward_tile<float>, backward_query_tile<float>,
-                                      backward_key_tile<float>};
+  static const TileTable<float> table{hwy::TargetName(HWY_TARGET), walk_tile<float, ForwardTile<float>>,
+                                      walk_tile<float, QueryGradients<float>>, walk_tile<float, KeyGradients<float>>};
   return table;
 }
 

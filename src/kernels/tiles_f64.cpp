@@ -14,8 +14,9 @@ namespace fib::kernels {
 namespace HWY_NAMESPACE {
 
 const TileTable<double>& tiles_f64() {
-  static const TileTable<double> table{hwy::TargetName(HWY_TARGET), forward_tile<double>, backward_query_tile<double>,
-                                       backward_key_tile<double>};
+  static const TileTable<double> table{hwy::TargetName(HWY_TARGET), walk_tile<double, ForwardTile<double>>,
+                                       walk_tile<double, QueryGradients<double>>,
+                                       walk_tile<double, KeyGradients<double>>};
   return table;
 }
 

@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/checks.h"
-#include "ops/implementations.h"
+#include "ops/dispatch.h"
 #include "ops/layout.h"
 
 namespace fib::ops::autograd {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/checks.h"
 
-#include "ops/support_attention.h"
+#include "kernels/checks.h"
+#include "ops/layout.h"
 
 namespace fib::ops {
 namespace {
@@ -13,15 +14,6 @@ void check_tensor(const at::Tensor& x, const char* name, const at::Tensor& q) {
   TORCH_CHECK_VALUE(x.device() == q.device(), "attention: ", name, " is on ", x.device(), " but q is on ", q.device());
   TORCH_CHECK_VALUE(x.size(0) == q.size(0) && x.size(1) == q.size(1), "attention: ", name, " ", x.sizes(),
                     " has another batch or number of heads than q ", q.sizes());
-}
-
-void check_against_support(const Operands& x, const SupportSet& set) {
-  TORCH_CHECK_VALUE(x.q.size(1) == set.num_heads(), "attention: q has ", x.q.size(1), " heads, the support ",
-                    set.num_heads());
-  TORCH_CHECK_VALUE(x.q.size(2) == set.query_tokens(), "attention: q has ", x.q.size(2), " tokens, the support ",
-                    set.query_tokens());
-  TORCH_CHECK_VALUE(x.k.size(2) == set.key_tokens(), "attention: k has ", x.k.size(2), " tokens, the support ",
-                    set.key_tokens());
 }
 
 void check_bias(const Operands& x, const at::Tensor& bias) {
@@ -42,17 +34,6 @@ void check_lengths(const Operands& x, const at::Tensor& lengths) {
                     lengths.sizes());
 }
 
-void check_options(const Operands& x, const Call& call) {
-  TORCH_CHECK_VALUE(call.dropout >= 0.0 && call.dropout < 1.0, "attention: dropout must be in [0, 1), got ",
-                    call.dropout);
-  if (parse_masking(call.masking) == Masking::zero) {
-    TORCH_CHECK_VALUE(!call.support->set().causal() && !call.bias && !call.lengths && call.dropout == 0.0,
-                      "attention: masking 'zero' goes with neither causal, lengths, bias nor dropout");
-  }
-  if (call.bias) check_bias(x, *call.bias);
-  if (call.lengths) check_lengths(x, *call.lengths);
-}
-
 }  // namespace
 
 void check_call(const Operands& x, const Call& call) {
@@ -67,21 +48,23 @@ void check_call(const Operands& x, const Call& call) {
   TORCH_CHECK_VALUE(x.v.size(3) > 0, "attention: v has no channels");
   TORCH_CHECK_VALUE(x.v.size(2) == x.k.size(2), "attention: k has ", x.k.size(2), " tokens, v has ", x.v.size(2));
   TORCH_CHECK_VALUE(call.support, "attention: the support is missing");
-  check_against_support(x, call.support->set());
-  check_options(x, call);
+  if (call.bias) check_bias(x, *call.bias);
+  if (call.lengths) check_lengths(x, *call.lengths);
+}
+
+void check_without_kernel(const Operands& x, const Call& call) {
+  check_call(x, call);
+  with_value_errors([&] {
+    const SupportSet& support = call.support->set();
+    kernels::check_shape(support, shape_of(x));
+    kernels::check_dropout(call.dropout);
+    kernels::check_masking(call.masking, support, call.lengths.has_value(), call.bias.has_value(), call.dropout);
+  });
 }
 
 void check_packed(const at::Tensor& qkv) {
   TORCH_CHECK_VALUE(qkv.dim() == 5 && qkv.size(2) == 3,
                     "attention: qkv must be [batch, tokens, 3, heads, channels], got ", qkv.sizes());
 }
-
-Masking parse_masking(const std::string& name) {
-  if (name == "exclude") return Masking::exclude;
-  TORCH_CHECK_VALUE(name == "zero", "attention: masking must be 'exclude' or 'zero', got '", name, "'");
-  return Masking::zero;
-}
-
-std::string masking_name(Masking masking) { return masking == Masking::zero ? "zero" : "exclude"; }
 
 }  // namespace fib::ops

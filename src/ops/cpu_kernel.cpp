@@ -3,7 +3,7 @@
 
 #include "fibottention/attention.h"
 #include "ops/checks.h"
-#include "ops/implementations.h"
+#include "ops/dispatch.h"
 #include "ops/layout.h"
 #include "ops/support_attention.h"
 
@@ -26,10 +26,6 @@ BiasView<T> bias_view(const at::Tensor& b) {
   return {b.data_ptr<std::remove_const_t<T>>(), b.size(0), b.stride(0), head_stride, b.stride(2), b.stride(3)};
 }
 
-AttentionShape shape_of(const Operands& x) {
-  return {x.q.size(0), x.q.size(1), x.q.size(2), x.k.size(2), x.q.size(3), x.v.size(3)};
-}
-
 /// Inputs and options as the kernel takes them, with whatever had to be copied for it.
 template <class T>
 class KernelCall {
@@ -38,7 +34,7 @@ class KernelCall {
       : x_{with_contiguous_channels(x.q), with_contiguous_channels(x.k), with_contiguous_channels(x.v)} {
     inputs = {token_view<const T>(x_.q), token_view<const T>(x_.k), token_view<const T>(x_.v)};
     if (call.scale) options.scale = *call.scale;
-    options.masking = parse_masking(call.masking);
+    options.masking = call.masking;
     options.dropout = call.dropout;
     options.dropout_seed = static_cast<uint64_t>(call.seed.value_or(0));
     if (call.bias) options.bias = bias_view<const T>(*call.bias);
@@ -71,9 +67,11 @@ at::Tensor backward_into(const Operands& into, const Operands& x, const Results&
     const KernelCall<scalar_t> kernel(x, call);
     const AttentionGradients<scalar_t> gradients{token_view<scalar_t>(into.q), token_view<scalar_t>(into.k),
                                                  token_view<scalar_t>(into.v), bias_view<scalar_t>(dbias)};
-    attention_backward<scalar_t>(call.support->set(), shape_of(x), kernel.inputs, token_view<const scalar_t>(out),
-                                 r.lse.template data_ptr<scalar_t>(), token_view<const scalar_t>(grad_out), gradients,
-                                 kernel.options);
+    with_value_errors([&] {
+      attention_backward<scalar_t>(call.support->set(), shape_of(x), kernel.inputs, token_view<const scalar_t>(out),
+                                   r.lse.template data_ptr<scalar_t>(), token_view<const scalar_t>(grad_out), gradients,
+                                   kernel.options);
+    });
   });
   return dbias;
 }
@@ -93,8 +91,10 @@ Outputs forward(const Operands& x, const Call& original) {
   if (out.numel() == 0) return results;
   AT_DISPATCH_FLOATING_TYPES(type, "support_attention", [&, &out = out, &lse = lse] {
     const KernelCall<scalar_t> kernel(x, call);
-    attention_forward<scalar_t>(call.support->set(), shape_of(x), kernel.inputs, token_view<scalar_t>(out),
-                                lse.template data_ptr<scalar_t>(), kernel.options);
+    with_value_errors([&] {
+      attention_forward<scalar_t>(call.support->set(), shape_of(x), kernel.inputs, token_view<scalar_t>(out),
+                                  lse.template data_ptr<scalar_t>(), kernel.options);
+    });
   });
   return results;
 }

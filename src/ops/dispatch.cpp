@@ -22,7 +22,8 @@ int64_t draw_seed() {
 
 }  // namespace
 
-#define FIB_CALL_ARGUMENTS call.support, call.bias, call.lengths, call.scale, call.masking, call.dropout, call.seed
+#define FIB_CALL_ARGUMENTS \
+  call.support, call.bias, call.lengths, call.scale, call.masking == Masking::zero, call.dropout, call.seed
 
 Outputs dispatch_forward(const Operands& x, const Call& call) {
   using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_CALL_PARAMETERS);
@@ -51,8 +52,7 @@ PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& r
 }
 
 Call make_call(const SupportPtr& support, const SupportAttentionOptions& options) {
-  return {support,         options.bias, options.lengths, options.scale, masking_name(options.masking),
-          options.dropout, options.seed};
+  return {support, options.bias, options.lengths, options.scale, options.masking, options.dropout, options.seed};
 }
 
 Call with_seed(Call call) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the dispatcher's flat argument lists and our structs. The order of arguments is that of schema.cpp; it is
-// written down there and here, and nowhere else.
+// Between the dispatcher's flat argument lists and our structs. The order of arguments is that of the schemas in
+// registration.cpp; it is written down there and here, and nowhere else.
 #pragma once
 
 #include "ops/support_attention.h"
@@ -26,11 +26,33 @@ Gradients dispatch_backward(const Operands& x, const Results& results, const Cal
 PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& results, const Call& call,
                                          bool bias_grad);
 
+// What registration.cpp gives to the dispatcher beside what is its own.
+namespace cpu {
+Outputs forward(const Operands& x, const Call& call);
+Outputs packed_forward(const at::Tensor& qkv, const Call& call);
+Gradients backward(const Operands& x, const Results& results, const Call& call, bool bias_grad);
+PackedGradients packed_backward(const at::Tensor& qkv, const Results& results, const Call& call, bool bias_grad);
+}  // namespace cpu
+
+namespace autograd {
+Outputs forward(const Operands& x, const Call& call);
+Outputs packed_forward(const at::Tensor& qkv, const Call& call);
+Gradients backward(const Operands& x, const Results& results, const Call& call, bool bias_grad);
+PackedGradients packed_backward(const at::Tensor& qkv, const Results& results, const Call& call, bool bias_grad);
+}  // namespace autograd
+
+/// In ATen operations alone, for devices and types without a kernel; torch differentiates it. No T × T tensor is made:
+/// extra memory is one number per pair and, for explicit pairs, their keys and values.
+namespace composite {
+Outputs forward(const Operands& x, const Call& call);
+Outputs packed_forward(const at::Tensor& qkv, const Call& call);
+}  // namespace composite
+
 #define FIB_CALL_PARAMETERS                                                                                     \
   const SupportPtr &support, const OptionalTensor &bias, const OptionalTensor &lengths, Optional<double> scale, \
-      std::string masking, double dropout, Optional<int64_t> seed
+      bool zero_masking, double dropout, Optional<int64_t> seed
 #define FIB_CALL \
-  Call { support, bias, lengths, scale, std::move(masking), dropout, seed }
+  Call { support, bias, lengths, scale, zero_masking ? Masking::zero : Masking::exclude, dropout, seed }
 
 // Entries for TORCH_LIBRARY_IMPL: flat arguments in, the implementation called with structs.
 template <auto Implementation>

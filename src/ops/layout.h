@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How results lie in memory, and the three views of a packed qkv.
+// How results lie in memory and in which type they are computed, and the three views of a packed qkv.
 #pragma once
 
 #include "ops/types.h"
@@ -29,10 +29,20 @@ inline at::Tensor split_heads(const at::Tensor& merged, int64_t heads) {
   return merged.view({merged.size(0), merged.size(1), heads, channels}).transpose(1, 2);
 }
 
-/// float32 for reduced types, else the type itself.
-at::ScalarType computing_type(at::ScalarType type);
+inline AttentionShape shape_of(const Operands& x) {
+  return {x.q.size(0), x.q.size(1), x.q.size(2), x.k.size(2), x.q.size(3), x.v.size(3)};
+}
+
+/// Whether the type is one that is computed in float32 and returned as it came.
+inline bool is_reduced(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16; }
+
+inline at::ScalarType computing_type(at::ScalarType type) { return is_reduced(type) ? at::kFloat : type; }
 
 /// The results that forward fills: output and log-sum-exp [B,H,Tq].
-Outputs empty_outputs(const Operands& x);
+inline Outputs empty_outputs(const Operands& x) {
+  const at::Tensor& q = x.q;
+  return {empty_tokens(q, q.size(2), x.v.size(3)),
+          at::empty({q.size(0), q.size(1), q.size(2)}, q.options().dtype(computing_type(q.scalar_type())))};
+}
 
 }  // namespace fib::ops

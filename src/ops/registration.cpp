@@ -4,13 +4,82 @@
 // linker's order.
 #include <torch/library.h>
 
-#include "ops/implementations.h"
+#include "ops/checks.h"
+#include "ops/dispatch.h"
+#include "ops/layout.h"
+#include "ops/wythoff.h"
+
+namespace fib::ops {
+namespace {
+
+/// Shapes, types and strides without data: the operators on torch's meta device.
+namespace meta {
+
+at::Tensor empty_bias_gradient(const Call& call, bool bias_grad) {
+  return bias_grad && call.bias ? at::empty_like(*call.bias) : at::Tensor();
+}
+
+Outputs forward(const Operands& x, const Call& call) {
+  check_without_kernel(x, call);
+  return empty_outputs(x);
+}
+
+Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
+  check_packed(qkv);
+  const auto [out, lse] = forward(unpacked(qkv), call);
+  return {merged_heads(out), lse};
+}
+
+Gradients backward(const Operands& x, const Results&, const Call& call, bool bias_grad) {
+  return {empty_tokens(x.q, x.q.size(2), x.q.size(3)), empty_tokens(x.k, x.k.size(2), x.k.size(3)),
+          empty_tokens(x.v, x.v.size(2), x.v.size(3)), empty_bias_gradient(call, bias_grad)};
+}
+
+PackedGradients packed_backward(const at::Tensor& qkv, const Results&, const Call& call, bool bias_grad) {
+  return {at::empty(qkv.sizes(), qkv.options()), empty_bias_gradient(call, bias_grad)};
+}
+
+}  // namespace meta
+
+/// Under autocast q, k and v may arrive in different types; the widest of them is taken. The kernels compute reduced
+/// types in float32 anyway, so nothing is narrowed here.
+namespace autocast {
+
+Call cast_bias(Call call, at::ScalarType type) {
+  if (call.bias) call.bias = call.bias->to(type);
+  return call;
+}
+
+template <c10::DispatchKey Key>
+Outputs forward(const Operands& x, const Call& call) {
+  const c10::impl::ExcludeDispatchKeyGuard guard(Key);
+  const at::ScalarType type =
+      c10::promoteTypes(c10::promoteTypes(x.q.scalar_type(), x.k.scalar_type()), x.v.scalar_type());
+  return dispatch_forward({x.q.to(type), x.k.to(type), x.v.to(type)}, cast_bias(call, type));
+}
+
+template <c10::DispatchKey Key>
+Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
+  const c10::impl::ExcludeDispatchKeyGuard guard(Key);
+  return dispatch_packed_forward(qkv, cast_bias(call, qkv.scalar_type()));
+}
+
+}  // namespace autocast
+
+Masking parse_masking(const std::string& name) {
+  if (name == "exclude") return Masking::exclude;
+  TORCH_CHECK_VALUE(name == "zero", "attention: masking must be 'exclude' or 'zero', got '", name, "'");
+  return Masking::zero;
+}
+
+}  // namespace
+}  // namespace fib::ops
 
 // What every form of the generic operator takes after its tensors. An order of arguments is written here and in
 // dispatch.h.
-#define FIB_CALL_ARGUMENTS                                                                                             \
+#define FIB_CALL_SCHEMA                                                                                                \
   "__torch__.torch.classes.fibottention.Support support, Tensor? bias=None, Tensor? lengths=None, float? scale=None, " \
-  "str masking=\"exclude\", float dropout=0.0, int? seed=None"
+  "bool zero_masking=False, float dropout=0.0, int? seed=None"
 
 using fib::ops::Support;
 using fib::ops::SupportPtr;
@@ -32,12 +101,12 @@ TORCH_LIBRARY(fibottention, m) {
       "attention_packed(Tensor qkv, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, int? "
       "layer=None, "
       "str masking=\"exclude\", float? scale=None, float dropout=0.0) -> Tensor");
-  m.def("support_attention(Tensor q, Tensor k, Tensor v, " FIB_CALL_ARGUMENTS ") -> (Tensor out, Tensor lse)");
-  m.def("support_attention_packed(Tensor qkv, " FIB_CALL_ARGUMENTS ") -> (Tensor out, Tensor lse)");
+  m.def("support_attention(Tensor q, Tensor k, Tensor v, " FIB_CALL_SCHEMA ") -> (Tensor out, Tensor lse)");
+  m.def("support_attention_packed(Tensor qkv, " FIB_CALL_SCHEMA ") -> (Tensor out, Tensor lse)");
   m.def(
       "support_attention_backward(Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor "
-      "lse, " FIB_CALL_ARGUMENTS ", bool bias_grad=False) -> (Tensor dq, Tensor dk, Tensor dv, Tensor dbias)");
-  m.def("support_attention_packed_backward(Tensor grad_out, Tensor qkv, Tensor out, Tensor lse, " FIB_CALL_ARGUMENTS
+      "lse, " FIB_CALL_SCHEMA ", bool bias_grad=False) -> (Tensor dq, Tensor dk, Tensor dv, Tensor dbias)");
+  m.def("support_attention_packed_backward(Tensor grad_out, Tensor qkv, Tensor out, Tensor lse, " FIB_CALL_SCHEMA
         ", bool bias_grad=False) -> (Tensor dqkv, Tensor dbias)");
 }
 
@@ -89,15 +158,15 @@ TORCH_LIBRARY_IMPL(fibottention, AutocastCUDA, m) {
 // Differentiated and dispatched through what they call.
 TORCH_LIBRARY_IMPL(fibottention, CompositeImplicitAutograd, m) {
   using namespace fib::ops;
-  m.impl("attention",
-         [](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t wmin, int64_t wmax, bool modified,
-            int64_t cls, bool causal, Optional<int64_t> layer, std::string masking, Optional<double> scale) {
-           return fib::ops::attention(q, k, v, {wmin, wmax, modified, cls, causal, layer, std::move(masking), scale});
-         });
+  m.impl("attention", [](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t wmin, int64_t wmax,
+                         bool modified, int64_t cls, bool causal, Optional<int64_t> layer, const std::string& masking,
+                         Optional<double> scale) {
+    return fib::ops::attention(q, k, v, {wmin, wmax, modified, cls, causal, layer, parse_masking(masking), scale});
+  });
   m.impl("attention_packed",
          [](const at::Tensor& qkv, int64_t wmin, int64_t wmax, bool modified, int64_t cls, bool causal,
-            Optional<int64_t> layer, std::string masking, Optional<double> scale, double dropout) {
+            Optional<int64_t> layer, const std::string& masking, Optional<double> scale, double dropout) {
            return fib::ops::attention_packed(
-               qkv, {wmin, wmax, modified, cls, causal, layer, std::move(masking), scale, dropout});
+               qkv, {wmin, wmax, modified, cls, causal, layer, parse_masking(masking), scale, dropout});
          });
 }

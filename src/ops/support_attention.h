@@ -5,7 +5,6 @@
 // copied. Every call goes through torch's dispatcher, so autograd, autocast and other devices work as for torch's own.
 #pragma once
 
-#include "fibottention/attention.h"
 #include "ops/types.h"
 
 namespace fib::ops {
@@ -38,9 +37,5 @@ Outputs support_attention_packed_with_lse(const at::Tensor& qkv, const SupportPt
 /// The same in ATen operations alone, for devices and types without a kernel; never makes a T × T tensor.
 Outputs support_attention_composite(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                                     const SupportPtr& support, const SupportAttentionOptions& options = {});
-
-/// "exclude" or "zero", and back; throws c10::ValueError for another name.
-Masking parse_masking(const std::string& name);
-std::string masking_name(Masking masking);
 
 }  // namespace fib::ops

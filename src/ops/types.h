@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "fibottention/attention.h"
 #include "ops/support.h"
 
 namespace fib::ops {
@@ -40,7 +41,7 @@ struct Call {
   OptionalTensor bias;     ///< [G, H or 1, Tq, Tk]
   OptionalTensor lengths;  ///< [B], int64
   Optional<double> scale;
-  std::string masking = "exclude";
+  Masking masking = Masking::exclude;
   double dropout = 0.0;
   Optional<int64_t> seed;  ///< drawn from torch's generator when missing
 };

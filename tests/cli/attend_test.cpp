@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/npy.h"
-#include "bench/attention_oracle.h"
+#include "oracle/attention_oracle.h"
 #include "run_fib.h"
 
 namespace {
@@ -66,7 +66,7 @@ template <class T>
 void expect_oracle_results(const Case& c, double tolerance) {
   SCOPED_TRACE(c.options);
   const SupportSet support = make_support(c.spec, c.geometry);
-  bench::OracleProblem problem{.support = &support, .shape = {2, 3, 21, 21, 5, 4}};
+  test::OracleProblem problem{.support = &support, .shape = {2, 3, 21, 21, 5, 4}};
   problem.q = save_random<T>("q.npy", {2, 3, 21, 5}, 1);
   problem.k = save_random<T>("k.npy", {2, 3, 21, 5}, 2);
   problem.v = save_random<T>("v.npy", {2, 3, 21, 4}, 3);
@@ -77,8 +77,8 @@ void expect_oracle_results(const Case& c, double tolerance) {
                             file("dk", "dk.npy") + file("dv", "dv.npy") + " " + c.options);
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_EQ(o.err, "");
-  const bench::OracleGradients expected = bench::oracle_backward(problem, grad_out);
-  EXPECT_LE(largest_difference(load<T>("o.npy"), bench::oracle_forward(problem).out), tolerance);
+  const test::OracleGradients expected = test::oracle_backward(problem, grad_out);
+  EXPECT_LE(largest_difference(load<T>("o.npy"), test::oracle_forward(problem).out), tolerance);
   EXPECT_LE(largest_difference(load<T>("dq.npy"), expected.dq), tolerance);
   EXPECT_LE(largest_difference(load<T>("dk.npy"), expected.dk), tolerance);
   EXPECT_LE(largest_difference(load<T>("dv.npy"), expected.dv), tolerance);

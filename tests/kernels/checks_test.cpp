@@ -2,7 +2,7 @@
 // Bad arguments are refused with one line that names the value received.
 #include <stdexcept>
 
-#include "kernels/arrays.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {

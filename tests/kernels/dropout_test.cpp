@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/dropout.h"
 
-#include "kernels/arrays.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {
@@ -48,7 +48,7 @@ TEST(Dropout, neighbouring_rows_keys_heads_samples_and_seeds_are_independent) {
 TEST(Dropout, keeps_the_expected_output) {
   AttentionCase c{.batch = 1, .heads = 1, .patches = 60, .cls = 1, .dim = 8, .value_dim = 4};
   const SupportSet support = c.make_support();
-  const bench::OracleProblem p = make_problem(c, support);
+  const OracleProblem p = make_problem(c, support);
   c.dropout = 0.4;
   std::vector<double> mean(p.v.size(), 0.0);
   constexpr int kDraws = 4000;
@@ -59,16 +59,16 @@ TEST(Dropout, keeps_the_expected_output) {
     const std::vector<double> out = run.out();
     for (size_t i = 0; i < out.size(); ++i) mean[i] += out[i] / kDraws;
   }
-  EXPECT_LE(max_difference(mean, bench::oracle_forward(p).out), 0.08);
+  EXPECT_LE(max_difference(mean, oracle_forward(p).out), 0.08);
 }
 
 /// With v a one-hot row per token, out shows each kept pair, and dv = dropped pᵀ dout shows it from the other side.
 TEST(Dropout, backward_drops_the_pairs_that_forward_dropped) {
   AttentionCase c{.batch = 1, .heads = 2, .patches = 47, .cls = 1, .dim = 4, .value_dim = 48};
-  c.support = bench::SupportKind::bigbird;
+  c.support = SupportKind::bigbird;
   c.dropout = 0.5;
   const SupportSet support = c.make_support();
-  bench::OracleProblem p = make_problem(c, support);
+  OracleProblem p = make_problem(c, support);
   std::vector<double> one_hot(p.v.size(), 0.0);
   for (size_t t = 0; t < 96; ++t) one_hot[t * 48 + t % 48] = 1.0;
   p.v = one_hot;

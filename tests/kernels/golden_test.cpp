@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "kernels/arrays.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {

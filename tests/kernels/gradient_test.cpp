@@ -2,12 +2,12 @@
 // Backward against differences of forward, in float64: no formula is shared between the two.
 #include <numeric>
 
-#include "kernels/arrays.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {
 
-double objective(const AttentionCase& c, const bench::OracleProblem& p, const std::vector<double>& grad_out) {
+double objective(const AttentionCase& c, const OracleProblem& p, const std::vector<double>& grad_out) {
   CaseRun<double> run(c, p);
   run.forward();
   const std::vector<double> out = run.out();
@@ -15,7 +15,7 @@ double objective(const AttentionCase& c, const bench::OracleProblem& p, const st
 }
 
 /// Central differences of the objective along some elements of one input.
-void expect_slopes(const AttentionCase& c, bench::OracleProblem p, std::vector<double> bench::OracleProblem::*input,
+void expect_slopes(const AttentionCase& c, OracleProblem p, std::vector<double> OracleProblem::*input,
                    const std::vector<double>& gradient, const std::vector<double>& grad_out) {
   constexpr double kStep = 1e-5;
   std::vector<double>& x = p.*input;
@@ -36,8 +36,8 @@ std::vector<AttentionCase> gradient_cases() {
   causal.causal = true, causal.lengths = true;
   zero.masking = Masking::zero;
   bias.bias = BiasKind::shared, bias.dropout = 0.25;
-  random.support = bench::SupportKind::bigbird, random.bias = BiasKind::grouped;
-  rectangular.support = bench::SupportKind::rectangular, rectangular.cls = 0, rectangular.bias = BiasKind::per_head;
+  random.support = SupportKind::bigbird, random.bias = BiasKind::grouped;
+  rectangular.support = SupportKind::rectangular, rectangular.cls = 0, rectangular.bias = BiasKind::per_head;
   plain.name = "plain", causal.name = "causal_with_lengths", zero.name = "zero_masking";
   bias.name = "shared_bias_and_dropout", random.name = "explicit_pairs_and_bias", rectangular.name = "rectangular";
   return {plain, causal, zero, bias, random, rectangular};
@@ -48,15 +48,15 @@ class Gradient : public testing::TestWithParam<AttentionCase> {};
 TEST_P(Gradient, is_the_slope_of_forward) {
   const AttentionCase& c = GetParam();
   const SupportSet support = c.make_support();
-  const bench::OracleProblem p = make_problem(c, support);
+  const OracleProblem p = make_problem(c, support);
   const std::vector<double> grad_out = make_grad_out(p.shape);
   CaseRun<double> run(c, p);
   run.forward();
   run.backward(grad_out);
-  expect_slopes(c, p, &bench::OracleProblem::q, run.dq(), grad_out);
-  expect_slopes(c, p, &bench::OracleProblem::k, run.dk(), grad_out);
-  expect_slopes(c, p, &bench::OracleProblem::v, run.dv(), grad_out);
-  expect_slopes(c, p, &bench::OracleProblem::bias, run.dbias(), grad_out);
+  expect_slopes(c, p, &OracleProblem::q, run.dq(), grad_out);
+  expect_slopes(c, p, &OracleProblem::k, run.dk(), grad_out);
+  expect_slopes(c, p, &OracleProblem::v, run.dv(), grad_out);
+  expect_slopes(c, p, &OracleProblem::bias, run.dbias(), grad_out);
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, Gradient, testing::ValuesIn(gradient_cases()), case_name);

@@ -2,7 +2,7 @@
 // Extreme and missing values: large scores, infinities, NaN, empty rows, empty batches, broadcast strides.
 #include <limits>
 
-#include "kernels/arrays.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {
@@ -11,13 +11,13 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 AttentionCase plain_case() {
   AttentionCase c{.batch = 1, .heads = 2, .patches = 75, .cls = 1, .dim = 16, .value_dim = 16};
-  c.support = bench::SupportKind::bigbird;
+  c.support = SupportKind::bigbird;
   return c;
 }
 
 /// Agreement with the oracle in both precisions, on all targets; the float32 bound is the scores' own rounding error.
-void expect_oracle(const AttentionCase& c, const bench::OracleProblem& p, double float_bound) {
-  const auto expected = bench::oracle_forward(p);
+void expect_oracle(const AttentionCase& c, const OracleProblem& p, double float_bound) {
+  const auto expected = oracle_forward(p);
   for_each_target([&] {
     CaseRun<float> single(c, p);
     single.forward();
@@ -31,7 +31,7 @@ void expect_oracle(const AttentionCase& c, const bench::OracleProblem& p, double
 TEST(Numerics, scores_of_80_are_stable) {
   const AttentionCase c = plain_case();
   const SupportSet support = c.make_support();
-  bench::OracleProblem p = make_problem(c, support);
+  OracleProblem p = make_problem(c, support);
   p.scale = 20.0;
   EXPECT_GT(*p.scale * max_abs(p.q) * max_abs(p.k) * 4, 80.0);
   expect_oracle(c, p, 2e-4);
@@ -41,7 +41,7 @@ TEST(Numerics, rows_whose_scores_all_lie_far_below_zero_keep_their_weights) {
   AttentionCase c = plain_case();
   c.bias = BiasKind::shared;
   const SupportSet support = c.make_support();
-  bench::OracleProblem p = make_problem(c, support);
+  OracleProblem p = make_problem(c, support);
   for (double& b : p.bias) b -= 5000;
   expect_oracle(c, p, 5e-3);
 }
@@ -50,7 +50,7 @@ TEST(Numerics, zero_masking_is_stable_for_large_scores) {
   AttentionCase c = plain_case();
   c.masking = Masking::zero;
   const SupportSet support = c.make_support();
-  bench::OracleProblem p = make_problem(c, support);
+  OracleProblem p = make_problem(c, support);
   p.scale = 20.0;
   expect_oracle(c, p, 2e-4);
 }
@@ -59,7 +59,7 @@ TEST(Numerics, a_bias_of_minus_infinity_excludes_pairs_and_whole_rows) {
   AttentionCase c = plain_case();
   c.bias = BiasKind::shared;
   const SupportSet support = c.make_support();
-  bench::OracleProblem p = make_problem(c, support);
+  OracleProblem p = make_problem(c, support);
   const int64_t tokens = p.shape.key_tokens;
   for (int64_t j = 0; j < tokens; ++j) {
     for (int64_t k = 0; k < tokens; ++k) {
@@ -68,7 +68,7 @@ TEST(Numerics, a_bias_of_minus_infinity_excludes_pairs_and_whole_rows) {
   }
   expect_oracle(c, p, 2e-6 * max_abs(p.v));
   const auto grad_out = make_grad_out(p.shape);
-  const auto expected = bench::oracle_backward(p, grad_out);
+  const auto expected = oracle_backward(p, grad_out);
   for_each_target([&] {
     CaseRun<double> run(c, p);
     run.forward();
@@ -94,9 +94,9 @@ TEST(Numerics, nan_reaches_exactly_the_rows_that_read_it) {
   const AttentionCase c = plain_case();
   const SupportSet support = c.make_support();
   for (int64_t token : {0, 1, 17, 40, 75}) {
-    for (auto input : {&bench::OracleProblem::k, &bench::OracleProblem::v, &bench::OracleProblem::q}) {
-      bench::OracleProblem p = make_problem(c, support);
-      const bool is_query = input == &bench::OracleProblem::q;
+    for (auto input : {&OracleProblem::k, &OracleProblem::v, &OracleProblem::q}) {
+      OracleProblem p = make_problem(c, support);
+      const bool is_query = input == &OracleProblem::q;
       (p.*input)[static_cast<size_t>(token * 16 + 5)] = std::nan("");  // of head 0
       std::vector<bool> expected;
       for (int64_t h = 0; h < 2; ++h) {
@@ -118,7 +118,7 @@ TEST(Numerics, a_nan_score_in_an_otherwise_excluded_row_is_not_hidden) {
   AttentionCase c = plain_case();
   c.bias = BiasKind::shared;
   const SupportSet support = c.make_support();
-  bench::OracleProblem p = make_problem(c, support);
+  OracleProblem p = make_problem(c, support);
   for (double& b : p.bias) b = -kInfinity;
   p.bias[20 * 76 + 0] = std::nan("");
   for_each_target([&] {
@@ -132,9 +132,9 @@ TEST(Numerics, a_nan_score_in_an_otherwise_excluded_row_is_not_hidden) {
 
 TEST(Numerics, rows_without_keys_give_zeros_and_zero_gradients) {
   AttentionCase c{.batch = 2, .heads = 1, .patches = 40, .cls = 0, .dim = 8, .value_dim = 8};
-  c.support = bench::SupportKind::nothing;
+  c.support = SupportKind::nothing;
   const SupportSet support = c.make_support();
-  const bench::OracleProblem p = make_problem(c, support);
+  const OracleProblem p = make_problem(c, support);
   CaseRun<float> run(c, p);
   run.forward();
   run.backward(make_grad_out(p.shape));

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/targets.h"
-
 #include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
 
-#include "kernels/arrays.h"
 #include "kernels/tiles.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {

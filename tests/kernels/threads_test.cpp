@@ -2,21 +2,19 @@
 // Results do not depend on who computes them.
 #include <omp.h>
 
-#include "kernels/arrays.h"
+#include "oracle/case_run.h"
 
 namespace fib::test {
 namespace {
 
 /// Everything a case yields, one array after another.
 template <class T>
-std::vector<double> everything(const AttentionCase& c, const bench::OracleProblem& p, int threads) {
+std::vector<double> everything(const AttentionCase& c, const OracleProblem& p, int threads) {
   omp_set_num_threads(threads);
-  CaseRun<T> run(c, p);
-  run.forward();
-  run.backward(make_grad_out(p.shape));
+  const CaseResults r = run_case<T>(c, p, make_grad_out(p.shape));
   std::vector<double> all;
-  for (const std::vector<double>& part : {run.out(), run.lse(), run.dq(), run.dk(), run.dv(), run.dbias()}) {
-    all.insert(all.end(), part.begin(), part.end());
+  for (const std::vector<double>* part : {&r.out, &r.lse, &r.dq, &r.dk, &r.dv, &r.dbias}) {
+    all.insert(all.end(), part->begin(), part->end());
   }
   return all;
 }
@@ -24,7 +22,7 @@ std::vector<double> everything(const AttentionCase& c, const bench::OracleProble
 template <class T>
 void expect_equal_bits(const AttentionCase& c) {
   const SupportSet support = c.make_support();
-  const bench::OracleProblem p = make_problem(c, support);
+  const OracleProblem p = make_problem(c, support);
   const int before = omp_get_max_threads();
   const std::vector<double> one = everything<T>(c, p, 1);
   for (int threads : {2, 7}) EXPECT_EQ(max_difference(everything<T>(c, p, threads), one), 0.0) << threads << " threads";
@@ -38,7 +36,7 @@ std::vector<AttentionCase> thread_cases() {
   bias.bias = BiasKind::grouped, bias.dropout = 0.2, bias.batch = 4;
   shared.bias = BiasKind::shared, shared.lengths = true;
   zero.masking = Masking::zero;
-  random.support = bench::SupportKind::bigbird;
+  random.support = SupportKind::bigbird;
   single.batch = single.heads = 1, single.patches = 5000, single.cls = 9, single.dim = single.value_dim = 8;
   plain.name = "plain", packed.name = "packed", bias.name = "bias_and_dropout", shared.name = "shared_bias_and_lengths";
   zero.name = "zero_masking", random.name = "explicit_pairs", single.name = "one_long_head_with_many_class_tokens";

@@ -1,108 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel and composite path against the dense oracle, values and gradients, on one list of cases.
+// The operator, its packed form and its composite path against the oracle, values and gradients, on the common cases.
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
-#include "ops/cases.h"
-#include "ops/oracle.h"
+#include "ops/layout.h"
+#include "ops/support_attention.h"
+#include "oracle/case_run.h"
 
 namespace fib::ops {
 namespace {
 
-using Path = Outputs (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&, const SupportPtr&,
-                         const SupportAttentionOptions&);
+using test::AttentionCase;
+using test::CaseResults;
+using test::Layout;
+using test::OracleProblem;
 
-struct Evaluation {
-  at::Tensor out, lse;
-  std::vector<at::Tensor> gradients;
-};
-
-/// Fresh inputs from a fixed seed, so that every path sees the same numbers.
-struct Inputs {
-  at::Tensor q, k, v, grad_out;
-  SupportAttentionOptions options;
-};
-
-Inputs make_inputs(const Case& c, const SupportSet& set, at::ScalarType type) {
-  torch::manual_seed(1);
-  const int64_t heads = set.num_heads();
-  const auto draw = [&](int64_t tokens, int64_t channels) {
-    return torch::randn({c.batch, heads, tokens, channels}, torch::kDouble).to(type);
-  };
-  Inputs x;
-  x.q = draw(set.query_tokens(), c.dim).set_requires_grad(true);
-  x.k = draw(set.key_tokens(), c.dim).set_requires_grad(true);
-  x.v = draw(set.key_tokens(), c.value_dim).set_requires_grad(true);
-  x.grad_out = draw(set.query_tokens(), c.value_dim);
-  x.options = c.options;
-  if (x.options.bias) x.options.bias = x.options.bias->detach().to(type, false, true).set_requires_grad(true);
+/// A [B,H,T,channels] of these values that lies in memory as the layout says. LibTorch has no negative strides, so
+/// reversed is head_major here.
+at::Tensor laid_out(const std::vector<double>& values, at::IntArrayRef sizes, Layout layout, at::ScalarType type) {
+  const at::Tensor x = at::tensor(values, at::kDouble).view(sizes).to(type);
+  if (layout == Layout::token_major || layout == Layout::packed) return x.transpose(1, 2).contiguous().transpose(1, 2);
+  if (layout == Layout::padded) return at::constant_pad_nd(x, {0, 3}).narrow(3, 0, sizes[3]);
   return x;
 }
 
-template <class Attend>
-Evaluation evaluate(const Inputs& x, Attend attend) {
-  std::vector<at::Tensor> sources = {x.q, x.k, x.v};
-  if (x.options.bias) sources.push_back(*x.options.bias);
-  const auto [out, lse] = attend(x);
-  return {out, lse, torch::autograd::grad({out}, sources, {x.grad_out})};
-}
+/// A case as the operator sees it.
+struct TensorProblem {
+  Operands x;
+  at::Tensor grad_out;
+  SupportPtr support;
+  SupportAttentionOptions options;
 
-void expect_close(const at::Tensor& got, const at::Tensor& expected, double tolerance, const std::string& what) {
-  ASSERT_EQ(got.sizes(), expected.sizes()) << what;
-  EXPECT_TRUE(torch::allclose(got.to(torch::kDouble), expected.to(torch::kDouble), tolerance, tolerance))
-      << what << " differs by " << (got - expected).abs().max().item<double>();
-}
-
-void expect_agreement(const Case& c, Path path, at::ScalarType type, double tolerance) {
-  SCOPED_TRACE(c.name);
-  const SupportPtr support = make_support_ptr(c.support());
-  const Inputs x = make_inputs(c, support->set(), type), exact = make_inputs(c, support->set(), torch::kDouble);
-  const Evaluation got = evaluate(x, [&](const Inputs& i) { return path(i.q, i.k, i.v, support, i.options); });
-  const Evaluation expected =
-      evaluate(exact, [&](const Inputs& i) { return dense_oracle(i.q, i.k, i.v, support->set(), i.options); });
-  expect_close(got.out, expected.out, tolerance, "output");
-  expect_close(got.lse, expected.lse, tolerance, "log-sum-exp");
-  for (size_t i = 0; i < got.gradients.size(); ++i) {
-    expect_close(got.gradients[i], expected.gradients[i], tolerance, "gradient " + std::to_string(i));
+  TensorProblem(const AttentionCase& c, const OracleProblem& p, const std::vector<double>& grad, at::ScalarType type)
+      : support(make_support_ptr(*p.support)) {
+    const AttentionShape& s = p.shape;
+    const auto tensor = [&](const std::vector<double>& values, int64_t tokens, int64_t channels) {
+      return laid_out(values, {s.batch, s.heads, tokens, channels}, c.layout, type);
+    };
+    x = {tensor(p.q, s.query_tokens, s.dim), tensor(p.k, s.key_tokens, s.dim), tensor(p.v, s.key_tokens, s.value_dim)};
+    grad_out = tensor(grad, s.query_tokens, s.value_dim);
+    if (p.scale) options.scale = *p.scale;
+    options.masking = p.masking;
+    options.dropout = c.dropout;
+    options.seed = test::kDropoutSeed;
+    if (!p.lengths.empty()) options.lengths = at::tensor(p.lengths, at::kLong);
+    if (p.bias.empty()) return;
+    const at::Tensor bias = at::tensor(p.bias, at::kDouble).to(type);
+    options.bias = bias.view({p.bias_groups, p.bias_per_head ? s.heads : 1, s.query_tokens, s.key_tokens});
+    options.bias->set_requires_grad(true);
   }
+};
+
+std::vector<double> numbers(const at::Tensor& x) {
+  const at::Tensor wide = x.detach().to(at::kDouble).contiguous();
+  return {wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel()};
 }
 
-class Agreement : public testing::TestWithParam<Case> {};
-
-TEST_P(Agreement, of_the_kernel_with_the_oracle) {
-  expect_agreement(GetParam(), support_attention_with_lse, torch::kDouble, 1e-11);
-  expect_agreement(GetParam(), support_attention_with_lse, torch::kFloat, 1e-5);
+/// The gradients of `sources`, and of the bias where there is one.
+std::vector<at::Tensor> gradients(const at::Tensor& out, const at::Tensor& grad_out, std::vector<at::Tensor> sources,
+                                  const OptionalTensor& bias) {
+  if (bias) sources.push_back(*bias);
+  std::vector<at::Tensor> found = torch::autograd::grad({out}, sources, {grad_out});
+  if (!bias) found.push_back(at::empty({0}));
+  return found;
 }
 
-TEST_P(Agreement, of_the_composite_path_with_the_oracle) {
-  expect_agreement(GetParam(), support_attention_composite, torch::kDouble, 1e-11);
-  expect_agreement(GetParam(), support_attention_composite, torch::kFloat, 1e-5);
+using Path = Outputs (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&, const SupportPtr&,
+                         const SupportAttentionOptions&);
+
+template <Path attend>
+CaseResults apart(const TensorProblem& p) {
+  std::vector<at::Tensor> sources = {p.x.q, p.x.k, p.x.v};
+  for (at::Tensor& source : sources) source = source.detach().set_requires_grad(true);
+  const auto [out, lse] = attend(sources[0], sources[1], sources[2], p.support, p.options);
+  const auto g = gradients(out, p.grad_out, sources, p.options.bias);
+  return {numbers(out), numbers(lse), numbers(g[0]), numbers(g[1]), numbers(g[2]), numbers(g[3])};
 }
 
-class PackedAgreement : public testing::TestWithParam<Case> {};
-
-TEST_P(PackedAgreement, of_packed_and_separate_operands) {
-  const Case& c = GetParam();
-  const SupportPtr support = make_support_ptr(c.support());
-  const SupportSet& set = support->set();
-  const Inputs x = make_inputs(c, set, torch::kDouble);
-  const at::Tensor qkv = torch::stack({x.q, x.k, x.v}, 2).detach().permute({0, 3, 2, 1, 4}).contiguous();
-  const at::Tensor source = qkv.set_requires_grad(true);
-  const at::Tensor grad_out = x.grad_out.transpose(1, 2).flatten(2);
-  const auto [out, lse] = support_attention_packed_with_lse(source, support, x.options);
-  const at::Tensor dqkv = torch::autograd::grad({out}, {source}, {grad_out})[0];
-  const Evaluation apart =
-      evaluate(x, [&](const Inputs& i) { return support_attention_with_lse(i.q, i.k, i.v, support, i.options); });
-  expect_close(out, apart.out.transpose(1, 2).flatten(2), 1e-13, "output");
-  expect_close(lse, apart.lse, 1e-13, "log-sum-exp");
-  for (int64_t i = 0; i < 3; ++i) {
-    expect_close(dqkv.select(2, i), apart.gradients[static_cast<size_t>(i)].transpose(1, 2), 1e-13, "gradient");
-  }
-  EXPECT_TRUE(dqkv.is_contiguous());
+CaseResults packed(const TensorProblem& p) {
+  const at::Tensor stacked = at::stack({p.x.q, p.x.k, p.x.v}, 2).permute({0, 3, 2, 1, 4}).contiguous();
+  const at::Tensor qkv = stacked.set_requires_grad(true);
+  const auto [out, lse] = support_attention_packed_with_lse(qkv, p.support, p.options);
+  const auto g = gradients(out, merged_heads(p.grad_out), {qkv}, p.options.bias);
+  EXPECT_TRUE(g[0].is_contiguous());
+  const Operands d = unpacked(g[0]);
+  return {
+      numbers(split_heads(out, p.x.q.size(1))), numbers(lse), numbers(d.q), numbers(d.k), numbers(d.v), numbers(g[1])};
 }
 
-const auto name_of = [](const auto& c) { return c.param.name; };
-INSTANTIATE_TEST_SUITE_P(Cases, Agreement, testing::ValuesIn(cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(Cases, PackedAgreement, testing::ValuesIn(packed_cases()), name_of);
+template <class T>
+void expect_agreement(CaseResults (*attend)(const TensorProblem&), const AttentionCase& c, double slack) {
+  const SupportSet support = c.make_support();
+  const OracleProblem p = test::make_problem(c, support);
+  const std::vector<double> grad_out = test::make_grad_out(p.shape);
+  const auto tolerance = test::kTolerance<T>;
+  test::expect_results(attend(TensorProblem(c, p, grad_out, c10::CppTypeToScalarType<T>::value)),
+                       test::oracle_results(p, grad_out), test::max_abs(p.v),
+                       {slack * tolerance.forward, slack * tolerance.gradient});
+}
+
+void expect_agreement(CaseResults (*attend)(const TensorProblem&), const AttentionCase& c, double slack = 1.0) {
+  expect_agreement<float>(attend, c, slack);
+  expect_agreement<double>(attend, c, slack);
+}
+
+/// LibTorch's operations cost microseconds each, and the composite path has some for every offset.
+std::vector<AttentionCase> small_cases() {
+  std::vector<AttentionCase> cases = test::attention_cases();
+  std::erase_if(cases, [](const AttentionCase& c) { return c.patches > 75; });
+  return cases;
+}
+
+/// Those whose q, k and v can be one tensor.
+std::vector<AttentionCase> packed_cases() {
+  std::vector<AttentionCase> cases = test::attention_cases();
+  std::erase_if(cases, [](const AttentionCase& c) {
+    return c.shape().query_tokens != c.shape().key_tokens || c.dim != c.value_dim;
+  });
+  return cases;
+}
+
+class Operator : public testing::TestWithParam<AttentionCase> {};
+TEST_P(Operator, agrees_with_the_oracle) { expect_agreement(apart<support_attention_with_lse>, GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Attention, Operator, testing::ValuesIn(test::attention_cases()), test::case_name);
+
+class Packed : public testing::TestWithParam<AttentionCase> {};
+TEST_P(Packed, agrees_with_the_oracle) { expect_agreement(packed, GetParam()); }
+INSTANTIATE_TEST_SUITE_P(Attention, Packed, testing::ValuesIn(packed_cases()), test::case_name);
+
+/// It sums one offset after another into float, where the kernel sums in registers.
+class Composite : public testing::TestWithParam<AttentionCase> {};
+TEST_P(Composite, agrees_with_the_oracle) {
+  expect_agreement(apart<support_attention_composite>, GetParam(), /*slack=*/4.0);
+}
+INSTANTIATE_TEST_SUITE_P(Attention, Composite, testing::ValuesIn(small_cases()), test::case_name);
 
 }  // namespace
 }  // namespace fib::ops

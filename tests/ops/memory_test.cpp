@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "ops/cases.h"
+#include "ops/support_attention.h"
 
 namespace fib::ops {
 namespace {
@@ -13,24 +13,32 @@ constexpr int64_t kLongTokens = 20000, kLongHeads = 2, kLongDim = 4;
 /// T × T floats of one head alone are 1600 MB.
 constexpr int64_t kAllowed = 160 << 20;
 
+/// Nothing where this system does not tell.
 template <class Attend>
-int64_t growth_of(Attend attend) {
-  const SupportPtr support =
-      make_support_ptr(named_support("fibottention", {kLongTokens - 1, 1, kLongHeads, std::nullopt, false}));
+std::optional<int64_t> growth_of(Attend attend) {
+  const PatternGeometry geometry{kLongTokens - 1, 1, kLongHeads, std::nullopt, false};
+  const SupportPtr support = make_support_ptr(make_support(AttentionSpec::parse("fibottention"), geometry));
   const at::Tensor x = torch::randn({1, kLongHeads, kLongTokens, kLongDim}).set_requires_grad(true);
   const bench::PeakMemory peak;
   std::get<0>(attend(x, support)).sum().backward();
-  return peak.growth().value_or(0);
+  return peak.growth();
+}
+
+void expect_less(std::optional<int64_t> growth, int64_t allowed) {
+  if (!growth) GTEST_SKIP() << "this kernel does not reset the peak of resident memory";
+  EXPECT_LT(*growth, allowed);
 }
 
 TEST(Memory, of_the_kernel_never_holds_all_pairs_of_tokens) {
-  EXPECT_LT(growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_with_lse(x, x, x, s); }),
-            kAllowed / 8);
+  expect_less(
+      growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_with_lse(x, x, x, s); }),
+      kAllowed / 8);
 }
 
 TEST(Memory, of_the_composite_path_never_holds_all_pairs_of_tokens) {
-  EXPECT_LT(growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_composite(x, x, x, s); }),
-            kAllowed);
+  expect_less(
+      growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_composite(x, x, x, s); }),
+      kAllowed);
 }
 
 }  // namespace

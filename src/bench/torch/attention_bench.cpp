@@ -16,7 +16,7 @@ constexpr double kMega = 1024.0 * 1024.0;
 constexpr double kShareOfMemory = 0.92;
 
 /// A contestant in one pass over one size.
-struct Entry {
+struct TimedPass {
   Contestant* contestant;
   bool backward;
   AttentionBenchRow row;
@@ -76,14 +76,14 @@ class SizeBench {
     const AttentionShape shape = square_shape(support, options_.batch, options_.dim);
     enter(shape);
     tell("preparing", 0.0);
-    if (std::any_of(entries_.begin(), entries_.end(), [](const Entry& e) { return e.runs(); })) {
+    if (std::any_of(passes_.begin(), passes_.end(), [](const TimedPass& e) { return e.runs(); })) {
       const AttentionProblem problem(std::move(support), options_.batch, options_.dim, options_.backward);
       verify(problem);
       time(problem);
       compare();
     }
     std::vector<AttentionBenchRow> rows;
-    for (Entry& e : entries_) rows.push_back(std::move(e.row));
+    for (TimedPass& e : passes_) rows.push_back(std::move(e.row));
     return rows;
   }
 
@@ -96,13 +96,13 @@ class SizeBench {
     MemoryBudget budget(AttentionProblem::bytes(shape, options_.backward));
     for (const auto& c : contestants_) {
       const std::string reason = budget.take(c->bytes(shape, options_.backward));
-      add_entry(*c, false, reason);
-      if (options_.backward && c->computes()) add_entry(*c, true, reason);
+      add_pass(*c, false, reason);
+      if (options_.backward && c->computes()) add_pass(*c, true, reason);
     }
   }
 
-  void add_entry(Contestant& c, bool backward, const std::string& reason) {
-    Entry e{&c, backward, {}};
+  void add_pass(Contestant& c, bool backward, const std::string& reason) {
+    TimedPass e{&c, backward, {}};
     e.row.contestant = c.name();
     e.row.pass = backward ? "forward+backward" : "forward";
     e.row.batch = options_.batch;
@@ -110,12 +110,12 @@ class SizeBench {
     e.row.heads = options_.heads;
     e.row.dim = options_.dim;
     e.row.reason = reason;
-    entries_.push_back(std::move(e));
+    passes_.push_back(std::move(e));
   }
 
   /// The first run of each, which also puts its memory in place; its results against the oracle.
   void verify(const AttentionProblem& problem) {
-    for (Entry& e : entries_) {
+    for (TimedPass& e : passes_) {
       if (!e.runs()) continue;
       tell("verifying " + e.row.contestant, 0.0);
       const PeakMemory peak;
@@ -130,7 +130,7 @@ class SizeBench {
   }
 
   /// Forward comes first; what backward touches comes on top of it.
-  void note_memory(Entry& e, const AttentionProblem& p, std::optional<int64_t> growth) {
+  void note_memory(TimedPass& e, const AttentionProblem& p, std::optional<int64_t> growth) {
     if (!growth || !e.contestant->computes()) return;
     if (!e.backward) grown_ = e.contestant->copies_inputs() ? 0 : p.bytes();
     grown_ += *growth;
@@ -140,9 +140,9 @@ class SizeBench {
   }
 
   void time(const AttentionProblem& problem) {
-    std::vector<Entry*> running;
+    std::vector<TimedPass*> running;
     std::vector<std::function<void()>> runs;
-    for (Entry& e : entries_) {
+    for (TimedPass& e : passes_) {
       if (!e.runs()) continue;
       running.push_back(&e);
       runs.push_back([&e] { e.run(); });
@@ -151,7 +151,7 @@ class SizeBench {
     for (size_t i = 0; i < running.size(); ++i) note_time(*running[i], problem, timings[i]);
   }
 
-  static void note_time(Entry& e, const AttentionProblem& p, const Timing& timing) {
+  static void note_time(TimedPass& e, const AttentionProblem& p, const Timing& timing) {
     e.row.ms = timing.min_ms;
     e.row.ms_median = timing.median_ms;
     const double seconds = timing.min_ms * 1e-3;
@@ -164,7 +164,7 @@ class SizeBench {
   }
 
   std::optional<double> time_of(const std::string& contestant, const std::string& pass) const {
-    for (const Entry& e : entries_) {
+    for (const TimedPass& e : passes_) {
       if (e.row.contestant == contestant && e.row.pass == pass) return e.row.ms;
     }
     return std::nullopt;
@@ -172,7 +172,7 @@ class SizeBench {
 
   void compare() {
     const std::optional<double> copying = time_of("memcpy", "forward");
-    for (Entry& e : entries_) {
+    for (TimedPass& e : passes_) {
       if (!e.row.ms || !e.contestant->computes()) continue;
       if (const auto dense = time_of("dense", e.row.pass)) e.row.speedup_over_dense = *dense / *e.row.ms;
       if (copying) e.row.over_memcpy = *e.row.ms / *copying;
@@ -183,7 +183,7 @@ class SizeBench {
   int64_t tokens_;
   const BenchProgress& progress_;
   std::vector<std::unique_ptr<Contestant>> contestants_;
-  std::vector<Entry> entries_;
+  std::vector<TimedPass> passes_;
   int64_t grown_ = 0;  // bytes of the contestant that is being verified
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/torch/attention_sample.h"
+#include "bench/torch/attention_problem.h"
 
 namespace fib::bench {
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One size of attention that all contestants compute: q, k, v and, for backward, the gradient of the output.
+// One size of attention that all contestants compute, and how far a contestant's results are from the float64 oracle:
+// a few rows of a few heads, each from its definition, because large sizes cannot be computed densely.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "fibottention/attention.h"
 
 namespace fib::bench {
 
+/// q, k, v and, for backward, the gradient of the output.
 struct AttentionProblem {
   SupportSet support;
   AttentionShape shape;
@@ -36,5 +39,17 @@ template <class T>
 TokenView<T> head_major(T* data, const AttentionShape& s) {
   return {data, s.heads * s.query_tokens * s.dim, s.query_tokens * s.dim, s.dim};
 }
+
+/// What a contestant computes: the support alone, all keys, or all keys with score 0 outside the support.
+enum class Semantics { support, dense, zero_masking };
+
+/// A contestant's results, [B,H,T,d] of any strides; gradients only after a backward.
+struct AttentionResults {
+  at::Tensor out, dq, dk, dv;
+};
+
+/// The largest absolute difference on the sampled rows, relative to the largest |v| for the output and to the largest
+/// gradient of its kind for gradients.
+double max_error(const AttentionProblem& problem, const AttentionResults& results, Semantics semantics);
 
 }  // namespace fib::bench

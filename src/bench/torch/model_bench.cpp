@@ -45,9 +45,9 @@ std::string shortage(int64_t needed, int64_t available) {
 }
 
 /// All contestants at one resolution, in one pass.
-class Heat {
+class BenchRound {
  public:
-  Heat(const ModelBenchOptions& options, int64_t resolution, ModelPass pass, const ModelBenchProgress& progress)
+  BenchRound(const ModelBenchOptions& options, int64_t resolution, ModelPass pass, const ModelBenchProgress& progress)
       : options_(options), resolution_(resolution), pass_(pass), progress_(progress) {}
 
   std::vector<ModelBenchRow> run() {
@@ -135,7 +135,7 @@ std::vector<ModelBenchRow> bench_model(const ModelBenchOptions& options, const M
   std::vector<ModelBenchRow> rows;
   for (ModelPass pass : options.passes) {
     for (int64_t resolution : resolutions) {
-      for (ModelBenchRow& row : Heat(options, resolution, pass, progress).run()) rows.push_back(std::move(row));
+      for (ModelBenchRow& row : BenchRound(options, resolution, pass, progress).run()) rows.push_back(std::move(row));
     }
   }
   return rows;

@@ -16,7 +16,7 @@ namespace fib::kernels {
 namespace HWY_NAMESPACE {
 
 /// Eight sums hide the latency of multiply-add (4 cycles, 2 per cycle) and fit the 16 registers of AVX2: some rows
-/// times some vectors of channels. They are named and not an array, because scalable vectors cannot be array elements.
+/// times some vectors of channels. They are named and not an array, which GCC would keep on the stack.
 #define FIB_EACH_SUM(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 inline constexpr int kSums = 8;
 

@@ -132,20 +132,7 @@ struct BackwardTile {
     for (int64_t t = 0; t < ws.panel.loose(); ++t) loose_scores[t] -= rest[query_of(t)];
   }
 
-  void fetch_next(int64_t self) {
-    const AttentionShape& s = call.shape;
-    NextRows& next = ws.panel.next;
-    if (self_is_query) {
-      next.add(call.inputs.q, s, at, self, lanes<T>(), s.query_tokens, s.dim);
-      next.add(call.gradients.dq, s, at, self, lanes<T>(), s.query_tokens, s.dim);
-    } else {
-      next.add(call.inputs.k, s, at, self, lanes<T>(), s.key_tokens, s.dim);
-      next.add(call.inputs.v, s, at, self, lanes<T>(), s.key_tokens, s.value_dim);
-      next.add(call.gradients.dk, s, at, self, lanes<T>(), s.key_tokens, s.dim);
-      next.add(call.gradients.dv, s, at, self, lanes<T>(), s.key_tokens, s.value_dim);
-    }
-  }
-
+  /// Weights of the sums: products of those that make dq or dk, scores of those that make dv.
   void compute() {
     probabilities();
     ws.panel.next.clear();
@@ -182,102 +169,112 @@ void store_rest(const Call<T>& call, const Panel& p, const T* lse, T* rest) {
   }
 }
 
+/// dq, and the delta that dk and dv need later.
 template <class T>
-void backward_query_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
-  const int64_t cls = call.support->cls(), query_end = call.query_end(at.b), key_end = call.key_end(at.b);
-  const TileRange range = tile_range(call.query_chunks, cls, call.shape.query_tokens, at.tile);
-  const Neighbourhood keys = keys_of_queries(*call.support, at.h, key_end);
-  BackwardTile<T> tile(call, at, ws, true);
-  const OtherRows<T> k(call, at, ws.copies[0], call.inputs.k, call.shape.key_tokens, call.shape.dim, keys);
-  const OtherRows<T> v(call, at, ws.copies[1], call.inputs.v, call.shape.key_tokens, call.shape.value_dim, keys);
-  const auto read = [&](int64_t from, int64_t to) HWY_ATTR {
-    tile.k = k.around(from, to);
-    tile.v = v.around(from, to);
-  };
-  const int64_t end = HWY_MIN(range.end, query_end), first = call.head_index(at.b, at.h) * call.shape.query_tokens;
-  const Rows<const T> out = head_rows(call.saved_out, at);
-  const Rows<T> dq = head_rows(call.gradients.dq, at);
-  row_dots(tile.grad_out, out, range.begin, end, call.shape.value_dim, call.delta + first);
-  for (int64_t j = range.begin; j < end; j += lanes<T>()) {
-    collect_block(keys, j, HWY_MIN(lanes<T>(), end - j), lanes<T>(), ws.panel);
-    tile.fetch_next(j + lanes<T>());
-    k.fetch_after(j + lanes<T>(), ws.panel.next);
-    v.fetch_after(j + lanes<T>(), ws.panel.next);
-    read(j, j + lanes<T>());
-    if (call.rest != nullptr) store_rest(call, ws.panel, tile.lse, call.rest + first);
-    tile.compute();
-    sum_panel(ws.panel, tile.products, tile.loose_products, tile.k, call.shape.dim, Rows<T>{dq.row(j), dq.stride});
-  }
-  if (end < range.end) {
-    const int64_t padding = HWY_MAX(end, range.begin);
-    clear_rows(Rows<T>{dq.row(padding), dq.stride}, range.end - padding, call.shape.dim);
-  }
-  if (range.chunk >= 0) read(range.begin, range.chunk_end);
-  // Every chunk computes the class tokens' delta for itself, because none may wait for another.
-  const int64_t classes = range.chunk >= 0 ? HWY_MIN(cls, query_end) : 0;
-  T* class_delta = range.chunk == 0 ? call.delta + first : ws.class_delta.ensure(static_cast<size_t>(classes));
-  row_dots(tile.grad_out, out, 0, classes, call.shape.value_dim, class_delta);
-  tile.delta = class_delta;
-  for (int64_t c = 0; c < classes; ++c) {
-    if (range.chunk == 0 && call.rest != nullptr) call.rest[first + c] = 0;
-    const int64_t chunk_end = HWY_MIN(range.chunk_end, call.support->causal() ? c + 1 : key_end);
-    collect_class_token(c, range.chunk_begin, chunk_end, lanes<T>(), ws.panel);
-    tile.compute();
-    sum_class_rows(ws, tile.k, call.shape.dim, tile.products, tile.loose_products,
-                   partial(call, call.query_chunks, at, c, range.chunk));
-  }
-}
+struct QueryGradients : BackwardTile<T> {
+  static constexpr bool kSelfIsQuery = true;
+  using BackwardTile<T>::call, BackwardTile<T>::at, BackwardTile<T>::ws;
+  using BackwardTile<T>::products, BackwardTile<T>::loose_products;
+  Rows<const T> out;
+  Rows<T> dq;
+  int64_t first;  ///< of this head's queries in delta and rest
 
-/// dv of a tile's keys gets what every key receives from the queries that exclude it (masking zero).
-template <class T>
-void add_column_sum(const Call<T>& call, TileIndex at, Rows<T> dv, int64_t begin, int64_t end) {
-  const double* sum = call.column_sum + call.head_index(at.b, at.h) * call.shape.value_dim;
-  for (int64_t t = begin; t < end; ++t) {
-    for (int64_t c = 0; c < call.shape.value_dim; ++c) dv.row(t)[c] += static_cast<T>(sum[c]);
-  }
-}
+  QueryGradients(const Call<T>& c, TileIndex tile, Workspace<T>& w)
+      : BackwardTile<T>(c, tile, w, true),
+        out(head_rows(c.saved_out, tile)),
+        dq(head_rows(c.gradients.dq, tile)),
+        first(c.head_index(tile.b, tile.h) * c.shape.query_tokens) {}
 
+  void prepare(int64_t begin, int64_t end) {
+    row_dots(this->grad_out, out, begin, end, call.shape.value_dim, call.delta + first);
+  }
+
+  void fetch_next(int64_t query) {
+    const AttentionShape& s = call.shape;
+    ws.panel.next.add(call.inputs.q, s, at, query, lanes<T>(), s.query_tokens, s.dim);
+    ws.panel.next.add(call.gradients.dq, s, at, query, lanes<T>(), s.query_tokens, s.dim);
+  }
+
+  void read(Rows<const T> keys, Rows<const T> values) { this->k = keys, this->v = values; }
+
+  void block() {
+    const int64_t j = ws.panel.self;
+    if (call.rest != nullptr) store_rest(call, ws.panel, this->lse, call.rest + first);
+    this->compute();
+    sum_panel(ws.panel, products, loose_products, this->k, call.shape.dim, Rows<T>{dq.row(j), dq.stride});
+  }
+
+  void clear(int64_t begin, int64_t end) { clear_rows(Rows<T>{dq.row(begin), dq.stride}, end - begin, call.shape.dim); }
+
+  /// Every chunk computes the class tokens' delta for itself, because none may wait for another.
+  void prepare_classes(int64_t chunk, int64_t classes) {
+    T* into = chunk == 0 ? call.delta + first : ws.class_delta.ensure(static_cast<size_t>(classes));
+    row_dots(this->grad_out, out, 0, classes, call.shape.value_dim, into);
+    this->delta = into;
+    for (int64_t c = 0; chunk == 0 && call.rest != nullptr && c < classes; ++c) call.rest[first + c] = 0;
+  }
+
+  void class_token(T* into) {
+    this->compute();
+    sum_class_rows(ws, this->k, call.shape.dim, products, loose_products, into);
+  }
+};
+
+/// dk and dv.
 template <class T>
-void backward_key_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
-  const int64_t cls = call.support->cls(), query_end = call.query_end(at.b), key_end = call.key_end(at.b);
-  const int64_t dim = call.shape.dim, value_dim = call.shape.value_dim;
-  const TileRange range = tile_range(call.key_chunks, cls, call.shape.key_tokens, at.tile);
-  const Neighbourhood queries = queries_of_keys(*call.support, at.h, query_end);
-  BackwardTile<T> tile(call, at, ws, false);
-  const OtherRows<T> q(call, at, ws.copies[0], call.inputs.q, call.shape.query_tokens, dim, queries);
-  const OtherRows<T> grad_out(call, at, ws.copies[1], call.grad_out, call.shape.query_tokens, value_dim, queries);
-  const auto read = [&](int64_t from, int64_t to) HWY_ATTR {
-    tile.q = q.around(from, to);
-    tile.grad_out = grad_out.around(from, to);
-  };
-  const int64_t end = HWY_MIN(range.end, key_end);
-  const Rows<T> dk = head_rows(call.gradients.dk, at), dv = head_rows(call.gradients.dv, at);
-  for (int64_t t = range.begin; t < end; t += lanes<T>()) {
-    collect_block(queries, t, HWY_MIN(lanes<T>(), end - t), lanes<T>(), ws.panel);
-    tile.fetch_next(t + lanes<T>());
-    q.fetch_after(t + lanes<T>(), ws.panel.next);
-    grad_out.fetch_after(t + lanes<T>(), ws.panel.next);
-    read(t, t + lanes<T>());
-    tile.compute();
-    sum_panel(ws.panel, tile.products, tile.loose_products, tile.q, dim, Rows<T>{dk.row(t), dk.stride});
-    sum_panel(ws.panel, tile.scores, tile.loose_scores, tile.grad_out, value_dim, Rows<T>{dv.row(t), dv.stride});
+struct KeyGradients : BackwardTile<T> {
+  static constexpr bool kSelfIsQuery = false;
+  using BackwardTile<T>::call, BackwardTile<T>::at, BackwardTile<T>::ws;
+  using BackwardTile<T>::products, BackwardTile<T>::loose_products;
+  using BackwardTile<T>::scores, BackwardTile<T>::loose_scores;
+  Rows<T> dk, dv;
+
+  KeyGradients(const Call<T>& c, TileIndex tile, Workspace<T>& w)
+      : BackwardTile<T>(c, tile, w, false), dk(head_rows(c.gradients.dk, tile)), dv(head_rows(c.gradients.dv, tile)) {}
+
+  void prepare(int64_t, int64_t) {}
+
+  void fetch_next(int64_t key) {
+    const AttentionShape& s = call.shape;
+    NextRows& next = ws.panel.next;
+    next.add(call.inputs.k, s, at, key, lanes<T>(), s.key_tokens, s.dim);
+    next.add(call.inputs.v, s, at, key, lanes<T>(), s.key_tokens, s.value_dim);
+    next.add(call.gradients.dk, s, at, key, lanes<T>(), s.key_tokens, s.dim);
+    next.add(call.gradients.dv, s, at, key, lanes<T>(), s.key_tokens, s.value_dim);
   }
-  if (call.rest != nullptr) add_column_sum(call, at, dv, range.begin, end);
-  if (end < range.end) {
-    const int64_t padding = HWY_MAX(end, range.begin);
-    clear_rows(Rows<T>{dk.row(padding), dk.stride}, range.end - padding, dim);
-    clear_rows(Rows<T>{dv.row(padding), dv.stride}, range.end - padding, value_dim);
+
+  void read(Rows<const T> queries, Rows<const T> gradients) { this->q = queries, this->grad_out = gradients; }
+
+  void block() {
+    const int64_t t = ws.panel.self;
+    this->compute();
+    const Rows<T> values{dv.row(t), dv.stride};
+    sum_panel(ws.panel, products, loose_products, this->q, call.shape.dim, Rows<T>{dk.row(t), dk.stride});
+    sum_panel(ws.panel, scores, loose_scores, this->grad_out, call.shape.value_dim, values);
+    if (call.rest != nullptr) add_column_sum(values);
   }
-  if (range.chunk >= 0) read(range.begin, range.chunk_end);
-  for (int64_t c = 0; range.chunk >= 0 && c < HWY_MIN(cls, key_end); ++c) {
-    const int64_t chunk_begin = HWY_MAX(range.chunk_begin, call.support->causal() ? c : 0);
-    collect_class_token(c, chunk_begin, HWY_MIN(range.chunk_end, query_end), lanes<T>(), ws.panel);
-    tile.compute();
-    T* into = partial(call, call.key_chunks, at, c, range.chunk);
-    sum_class_rows(ws, tile.q, dim, tile.products, tile.loose_products, into);
-    sum_class_rows(ws, tile.grad_out, value_dim, tile.scores, tile.loose_scores, into + dim);
+
+  /// What every key receives from the queries that exclude it (masking zero).
+  void add_column_sum(Rows<T> values) {
+    const double* sum = call.column_sum + call.head_index(at.b, at.h) * call.shape.value_dim;
+    for (int64_t i = 0; i < ws.panel.rows; ++i) {
+      for (int64_t c = 0; c < call.shape.value_dim; ++c) values.row(i)[c] += static_cast<T>(sum[c]);
+    }
   }
-}
+
+  void clear(int64_t begin, int64_t end) {
+    clear_rows(Rows<T>{dk.row(begin), dk.stride}, end - begin, call.shape.dim);
+    clear_rows(Rows<T>{dv.row(begin), dv.stride}, end - begin, call.shape.value_dim);
+  }
+
+  void prepare_classes(int64_t, int64_t) {}
+
+  void class_token(T* into) {
+    this->compute();
+    sum_class_rows(ws, this->q, call.shape.dim, products, loose_products, into);
+    sum_class_rows(ws, this->grad_out, call.shape.value_dim, scores, loose_scores, into + call.shape.dim);
+  }
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fib::kernels

@@ -11,10 +11,6 @@
 #include "kernels/panel.h"
 #include "kernels/simd/vectors-inl.h"
 
-#undef FIB_DOT_STRIPS
-
-#undef FIB_DOT_STRIPS
-
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
 namespace HWY_NAMESPACE {

@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "bench/attention_oracle.h"
 #include "bench/torch/attention_contestants.h"
+#include "ops/support_attention.h"
+#include "oracle/attention_oracle.h"
 
 namespace fib::bench {
 namespace {
@@ -34,9 +35,9 @@ at::Tensor floats(const std::vector<double>& x, const at::Tensor& like) {
 
 /// The whole problem by the other oracle.
 AttentionResults exact_results(const AttentionProblem& p) {
-  const OracleProblem whole{&p.support, p.shape, doubles(p.q), doubles(p.k), doubles(p.v)};
-  const OracleGradients g = oracle_backward(whole, doubles(p.grad_out));
-  return {floats(oracle_forward(whole).out, p.q), floats(g.dq, p.q), floats(g.dk, p.q), floats(g.dv, p.q)};
+  const test::OracleProblem whole{&p.support, p.shape, doubles(p.q), doubles(p.k), doubles(p.v)};
+  const test::OracleGradients g = test::oracle_backward(whole, doubles(p.grad_out));
+  return {floats(test::oracle_forward(whole).out, p.q), floats(g.dq, p.q), floats(g.dk, p.q), floats(g.dv, p.q)};
 }
 
 TEST(SampledOracle, agrees_with_the_whole_one) {
@@ -81,8 +82,8 @@ TEST(Contestants, compute_what_they_claim) {
 TEST(Contestants, need_no_more_memory_than_they_say) {
   const AttentionProblem p(small_support(), 1, 16, false);
   const AttentionShape s = p.shape;
-  EXPECT_EQ(make_dense_contestant()->bytes(s, false), (3 * 41 * 41 + 3 * 41 * 16) * 4);
-  EXPECT_EQ(make_masked_dense_contestant()->bytes(s, false), (2 * 3 * 41 * 41 + 3 * 41 * 16) * 4);
+  EXPECT_EQ(make_dense_contestant()->bytes(s, false), (3 * 41 * 41 + 2 * 3 * 41 * 16) * 4);
+  EXPECT_EQ(make_masked_dense_contestant()->bytes(s, false), (2 * 3 * 41 * 41 + 2 * 3 * 41 * 16) * 4);
   EXPECT_EQ(make_kernel_contestant()->bytes(s, false), (3 * 41 * 16 + 3 * 41) * 4);
 }
 
@@ -126,11 +127,35 @@ TEST(AttentionBench, refuses_a_bad_size_before_any_work) {
   EXPECT_THROW(bench_attention(options), std::invalid_argument);
 }
 
-TEST(OperatorOverhead, is_at_most_15_microseconds) {
-  double least = operator_overhead_us();
-  for (int i = 0; i < 8 && least > 15.0; ++i)
-    least = std::min(least, operator_overhead_us());  // others use the machine too
-  EXPECT_LE(least, 15.0);
+TEST(Contestants, give_no_nan_where_memory_held_one) {
+  const AttentionProblem p(small_support(), 1, 16, true);
+  {
+    std::vector<at::Tensor> spoiled;  // given back to the allocator, which hands the same memory out again
+    for (int i = 0; i < 8; ++i) spoiled.push_back(at::full({3, 41, 41}, NAN));
+    for (int i = 0; i < 8; ++i) spoiled.push_back(at::full({3, 41, 16}, NAN));
+  }
+  const auto dense = make_dense_contestant();
+  dense->prepare(p);
+  dense->forward();
+  dense->backward();
+  EXPECT_LT(max_error(p, dense->results(), dense->semantics()), 5e-6);
+}
+
+/// In units of torch's own cheapest call that makes a tensor, and on a problem that takes microseconds: its shortest
+/// time is found even where others use the machine. 15 microseconds were about 30 of them.
+TEST(Operator, adds_no_more_than_thirty_small_calls_of_torch_to_the_kernel) {
+  const at::NoGradGuard guard;
+  const AttentionProblem p(small_support(), 1, 16, false);
+  const auto kernel = make_kernel_contestant();
+  kernel->prepare(p);
+  const auto support = ops::make_support_ptr(p.support);
+  const auto bare = [&] { kernel->forward(); };
+  const auto wrapped = [&] { ops::support_attention(p.q, p.k, p.v, support); };
+  const auto thirty_calls = [&] {
+    for (int i = 0; i < 30; ++i) (void)at::empty({1, 3, 41, 16});
+  };
+  const auto t = time_interleaved({bare, wrapped, thirty_calls}, {0.5, 20, 200, 2.0});
+  EXPECT_LE(t[1].min_ms - t[0].min_ms, t[2].min_ms);
 }
 
 }  // namespace

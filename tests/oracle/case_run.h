@@ -9,16 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "bench/attention_cases.h"
-#include "bench/attention_oracle.h"
 #include "golden_fill.h"
 #include "kernels/dropout.h"
+#include "oracle/attention_cases.h"
+#include "oracle/attention_oracle.h"
 
 namespace fib::test {
-
-using bench::AttentionCase;
-using bench::BiasKind;
-using bench::Layout;
 
 /// One or several [B,H,tokens,channels] arrays in one buffer of exactly the needed size, so that sanitizers see every
 /// step beyond it.
@@ -79,6 +75,8 @@ class Arrays {
   std::vector<T> storage_;
 };
 
+inline constexpr int64_t kDropoutSeed = 99;
+
 /// Numbers of unit variance, rounded to float so that float32, float64 and the oracle see the same problem.
 inline std::vector<double> unit_numbers(const std::string& name, int64_t count) {
   std::vector<double> values = golden::stream(name, count);
@@ -86,9 +84,9 @@ inline std::vector<double> unit_numbers(const std::string& name, int64_t count) 
   return values;
 }
 
-inline bench::OracleProblem make_problem(const AttentionCase& c, const SupportSet& support) {
+inline OracleProblem make_problem(const AttentionCase& c, const SupportSet& support) {
   const AttentionShape s = c.shape();
-  bench::OracleProblem p{.support = &support, .shape = s};
+  OracleProblem p{.support = &support, .shape = s};
   p.q = unit_numbers("q", s.batch * s.heads * s.query_tokens * s.dim);
   p.k = unit_numbers("k", s.batch * s.heads * s.key_tokens * s.dim);
   p.v = unit_numbers("v", s.batch * s.heads * s.key_tokens * s.value_dim);
@@ -99,9 +97,10 @@ inline bench::OracleProblem make_problem(const AttentionCase& c, const SupportSe
   }
   p.lengths = c.make_lengths();
   p.masking = c.masking;
+  p.scale = c.scale;
   if (c.dropout > 0) {
     p.keep = [probability = c.dropout](int64_t b, int64_t h, int64_t j, int64_t k) {
-      const kernels::DropoutStream stream(99, b, h);
+      const kernels::DropoutStream stream(kDropoutSeed, b, h);
       return stream.bits(j, k) < kernels::dropout_threshold(probability) ? 0.0 : 1.0 / (1.0 - probability);
     };
   }
@@ -116,7 +115,7 @@ inline std::vector<double> make_grad_out(const AttentionShape& s) {
 template <class T>
 class CaseRun {
  public:
-  CaseRun(const AttentionCase& c, const bench::OracleProblem& p)
+  CaseRun(const AttentionCase& c, const OracleProblem& p)
       : support_(*p.support),
         shape_(p.shape),
         lengths_(p.lengths),
@@ -139,7 +138,7 @@ class CaseRun {
     options_.masking = p.masking;
     options_.lengths = lengths_.empty() ? nullptr : lengths_.data();
     options_.dropout = c.dropout;
-    options_.dropout_seed = 99;
+    options_.dropout_seed = kDropoutSeed;
     if (!bias_.empty()) options_.bias = bias_view(static_cast<const T*>(bias_.data()), p);
     if (!bias_.empty()) dbias_view_ = bias_view(dbias_.data(), p);
   }
@@ -168,7 +167,7 @@ class CaseRun {
             packed_ ? q_.const_view(2) : v_.const_view()};
   }
   template <class U>
-  BiasView<U> bias_view(U* data, const bench::OracleProblem& p) const {
+  BiasView<U> bias_view(U* data, const OracleProblem& p) const {
     const int64_t plane = shape_.query_tokens * shape_.key_tokens, heads = p.bias_per_head ? shape_.heads : 1;
     return {data, p.bias_groups, heads * plane, p.bias_per_head ? plane : 0, shape_.key_tokens, 1};
   }
@@ -200,6 +199,47 @@ inline double max_difference(const std::vector<double>& a, const std::vector<dou
     worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
   }
   return worst;
+}
+
+/// Everything that forward and backward give.
+struct CaseResults {
+  std::vector<double> out, lse, dq, dk, dv, dbias;
+};
+
+inline CaseResults oracle_results(const OracleProblem& p, const std::vector<double>& grad_out) {
+  OracleResult r = oracle_forward(p);
+  OracleGradients g = oracle_backward(p, grad_out);
+  return {std::move(r.out), std::move(r.lse), std::move(g.dq), std::move(g.dk), std::move(g.dv), std::move(g.dbias)};
+}
+
+/// What rounding may cost: forward relative to max |v|, gradients relative to the largest gradient of their kind.
+struct Tolerance {
+  double forward, gradient;
+};
+template <class T>
+constexpr Tolerance kTolerance{2e-6, 1e-5};
+template <>
+constexpr Tolerance kTolerance<double>{1e-14, 1e-13};
+
+inline void expect_results(const CaseResults& got, const CaseResults& expected, double largest_value,
+                           Tolerance allowed) {
+  EXPECT_LE(max_difference(got.out, expected.out), allowed.forward * largest_value);
+  EXPECT_LE(max_difference(got.lse, expected.lse), 4 * allowed.forward);
+  const auto expect_gradient = [&](const char* what, const std::vector<double>& g, const std::vector<double>& e) {
+    EXPECT_LE(max_difference(g, e), allowed.gradient * std::max(1.0, max_abs(e))) << what;
+  };
+  expect_gradient("dq", got.dq, expected.dq);
+  expect_gradient("dk", got.dk, expected.dk);
+  expect_gradient("dv", got.dv, expected.dv);
+  expect_gradient("dbias", got.dbias, expected.dbias);
+}
+
+template <class T>
+CaseResults run_case(const AttentionCase& c, const OracleProblem& p, const std::vector<double>& grad_out) {
+  CaseRun<T> run(c, p);
+  run.forward();
+  run.backward(grad_out);
+  return {run.out(), run.lse(), run.dq(), run.dk(), run.dv(), run.dbias()};
 }
 
 /// Every common case as a parameter of a test.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of attention problems: correctness, gradients and speed are all measured on it.
+// The one list of attention problems: kernels, operator and gradients are all compared with the oracle on it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "fibottention/attention.h"
 
-namespace fib::bench {
+namespace fib::test {
 
 /// What a head looks at. Every way in which a SupportSet can be written occurs.
 enum class SupportKind { fibonacci, local, full, diagonal, bigbird, random, nothing, rectangular };
@@ -34,6 +35,7 @@ struct AttentionCase {
   bool lengths = false;
   BiasKind bias = BiasKind::none;
   double dropout = 0.0;
+  std::optional<double> scale = {};
 
   AttentionShape shape() const;
   SupportSet make_support() const;
@@ -47,4 +49,4 @@ const char* to_string(Layout layout);
 /// 0, 1 and 2 class tokens; every option.
 std::vector<AttentionCase> attention_cases();
 
-}  // namespace fib::bench
+}  // namespace fib::test

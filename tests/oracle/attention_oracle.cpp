@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/attention_oracle.h"
+#include "oracle/attention_oracle.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace fib::bench {
+namespace fib::test {
 namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
@@ -143,4 +143,4 @@ OracleGradients oracle_backward(const OracleProblem& p, const std::vector<double
   return g;
 }
 
-}  // namespace fib::bench
+}  // namespace fib::test

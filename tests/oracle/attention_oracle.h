@@ -9,7 +9,7 @@
 
 #include "fibottention/attention.h"
 
-namespace fib::bench {
+namespace fib::test {
 
 /// All arrays contiguous: q [B,H,Tq,d], k [B,H,Tk,d], v [B,H,Tk,e], bias [groups, H or 1, Tq,Tk] or empty.
 struct OracleProblem {
@@ -36,4 +36,4 @@ struct OracleGradients {
 OracleResult oracle_forward(const OracleProblem& problem);
 OracleGradients oracle_backward(const OracleProblem& problem, const std::vector<double>& grad_out);
 
-}  // namespace fib::bench
+}  // namespace fib::test

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/attention_cases.h"
+#include "oracle/attention_cases.h"
 
 #include <algorithm>
 
-namespace fib::bench {
+namespace fib::test {
 namespace {
 
 constexpr int64_t kDims[] = {1, 3, 8, 24, 32, 48, 64, 80, 128, 256, 384};
@@ -81,6 +81,7 @@ std::string describe(const AttentionCase& c) {
   if (c.lengths) name += "_lengths";
   if (c.bias != BiasKind::none) name += "_bias" + std::to_string(static_cast<int>(c.bias));
   if (c.dropout > 0) name += "_dropout";
+  if (c.scale) name += "_scaled";
   return name;
 }
 
@@ -157,14 +158,15 @@ void add_options(std::vector<AttentionCase>& cases) {
       AttentionCase base{.batch = 4, .heads = 3, .patches = patches, .cls = patches % 3, .dim = 8, .value_dim = 12};
       base.support = support;
       base.layout = kLayouts[patches % 5];
-      AttentionCase zero = base, lengths = base, dropout = base, everything = base;
+      AttentionCase zero = base, lengths = base, dropout = base, scaled = base, everything = base;
+      scaled.scale = 0.7;
       zero.masking = Masking::zero;
       lengths.lengths = true;
       dropout.dropout = 0.3;
       everything.bias = BiasKind::grouped;
       everything.lengths = everything.causal = true;
       everything.dropout = 0.1;
-      for (const AttentionCase& c : {zero, lengths, dropout, everything}) add(cases, c);
+      for (const AttentionCase& c : {zero, lengths, dropout, scaled, everything}) add(cases, c);
       for (BiasKind bias : {BiasKind::shared, BiasKind::per_head, BiasKind::grouped}) {
         AttentionCase c = base;
         c.bias = bias;
@@ -222,4 +224,4 @@ std::vector<AttentionCase> attention_cases() {
   return cases;
 }
 
-}  // namespace fib::bench
+}  // namespace fib::test
