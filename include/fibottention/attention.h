@@ -84,6 +84,21 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
                         TokenView<const T> out, const T* lse, TokenView<const T> grad_out,
                         const AttentionGradients<T>& gradients, const AttentionOptions<T>& options = {});
 
+template <class T>
+struct DenseOptions : AttentionOptions<T> {
+  bool causal = false;  ///< a query sees no key behind itself; needs as many queries as keys
+};
+
+/// Attention of all queries with all keys, in tiles whose scores never leave the caches: time O(Tq · Tk · d), memory
+/// O(T · d) per thread. Masking must be exclude, for nothing is excluded. All else as above.
+template <class T>
+void dense_attention_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, TokenView<T> out, T* lse,
+                             const DenseOptions<T>& options = {});
+template <class T>
+void dense_attention_backward(const AttentionShape& shape, const AttentionInputs<T>& inputs, TokenView<const T> out,
+                              const T* lse, TokenView<const T> grad_out, const AttentionGradients<T>& gradients,
+                              const DenseOptions<T>& options = {});
+
 /// Name of the SIMD target that runs ("AVX3", "AVX2", "SSE4", …). FIB_TARGET in the environment forces one.
 std::string simd_target();
 /// The targets this machine can run, best first.

@@ -2,7 +2,6 @@
 #include "fibottention/attention.h"
 
 #include <atomic>
-#include <cmath>
 #include <memory>
 
 #include "base/parallel.h"
@@ -15,6 +14,7 @@ namespace {
 
 using kernels::Call;
 using kernels::ClassChunks;
+using kernels::Grouping;
 using kernels::TileIndex;
 
 template <class T>
@@ -24,10 +24,7 @@ Call<T> make_call(const SupportSet& support, const AttentionShape& shape, const 
   Call<T> call;
   call.id = ++calls;
   call.support = &support;
-  call.shape = shape;
-  call.inputs = inputs;
-  call.options = options;
-  call.scale = static_cast<T>(options.scale.value_or(1.0 / std::sqrt(static_cast<double>(shape.dim))));
+  call.set(shape, inputs, options);
   call.query_chunks = kernels::class_chunks(shape.query_tokens, support.cls());
   call.key_chunks = kernels::class_chunks(shape.key_tokens, support.cls());
   return call;
@@ -71,27 +68,17 @@ kernels::Workspace<T>& workspace() {
   return kept;
 }
 
-/// Which tiles one task runs, one after another: samples that add to the same bias gradient share a task.
-struct Grouping {
-  int64_t samples, heads;  ///< tasks along these; the rest is inside
-};
-
 template <class T>
 void run_tiles(const Call<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
-               void (*join)(const Call<T>&, TileIndex), Grouping grouping) {
-  const int64_t batch = call.shape.batch, heads = call.shape.heads;
+               void (*join)(const Call<T>&, TileIndex), const Grouping& grouping) {
   const bool joins = call.support->cls() > 0;
-  ChunkCounter counter(joins ? batch * heads : 0, chunks);
+  ChunkCounter counter(joins ? call.shape.batch * call.shape.heads : 0, chunks);
   parallel_tasks(grouping.samples * grouping.heads * chunks.tiles, [&](int64_t task) {
-    const int64_t tile = task % chunks.tiles, head = task / chunks.tiles % grouping.heads;
-    const int64_t sample = task / chunks.tiles / grouping.heads;
-    for (int64_t b = sample; b < batch; b += grouping.samples) {
-      for (int64_t h = head; h < heads; h += grouping.heads) {
-        const TileIndex at{b, h, tile};
-        tile_function(call, at, workspace<T>());
-        if (joins && counter.last(call.head_index(b, h), tile)) join(call, at);
-      }
-    }
+    grouping.for_each(call.shape, task / chunks.tiles, [&](int64_t b, int64_t h) {
+      const TileIndex at{b, h, task % chunks.tiles};
+      tile_function(call, at, workspace<T>());
+      if (joins && counter.last(call.head_index(b, h), at.tile)) join(call, at);
+    });
   });
 }
 
@@ -136,22 +123,16 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
   kernels::check_backward(support, shape, inputs, out, lse, grad_out, gradients, options);
   const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
   Call<T> call = make_call(support, shape, inputs, options);
-  call.saved_out = out;
-  call.grad_out = grad_out;
-  call.saved_lse = lse;
-  call.gradients = gradients;
+  call.set_backward(out, lse, grad_out, gradients);
   const int64_t rows = shape.batch * shape.heads * shape.query_tokens;
   const bool zero = options.masking == Masking::zero;
   const auto delta = scratch<T>(rows), rest = scratch<T>(zero ? rows : 0);
   call.delta = delta.get();
   call.rest = zero ? rest.get() : nullptr;
 
-  Grouping by_bias{shape.batch, shape.heads};
-  if (gradients.dbias.data != nullptr) {
-    by_bias = {gradients.dbias.groups, gradients.dbias.head_stride == 0 ? 1 : shape.heads};
-  }
   auto partials = make_partials(call, call.query_chunks, shape.dim);
-  run_tiles(call, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>, by_bias);
+  run_tiles(call, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>,
+            kernels::group_by_bias(shape, gradients.dbias));
 
   std::unique_ptr<double[]> sums;
   if (zero) sums = column_sums<T>(shape, grad_out, shape.query_tokens, rest.get());

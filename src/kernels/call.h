@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "fibottention/attention.h"
@@ -34,10 +35,9 @@ struct ClassChunks {
   int64_t chunks = 1;
 };
 
+/// What a call of any attention was given.
 template <class T>
-struct Call {
-  uint64_t id = 0;  ///< never the same twice: a thread's copies of rows belong to one call
-  const SupportSet* support = nullptr;
+struct Arguments {
   AttentionShape shape;
   AttentionInputs<T> inputs;
   AttentionOptions<T> options;
@@ -48,12 +48,15 @@ struct Call {
   TokenView<const T> grad_out;
   const T* saved_lse = nullptr;  ///< [B,H,Tq]
   AttentionGradients<T> gradients;
-  T* delta = nullptr;                  ///< [B,H,Tq] out·grad_out, written for dq and read for dk, dv
-  T* rest = nullptr;                   ///< [B,H,Tq] probability of an excluded pair; masking zero only
-  const double* column_sum = nullptr;  ///< [B,H,e] of v, or of rest·grad_out in backward; masking zero only
-  T* partials = nullptr;               ///< [B,H,cls,chunks,partial_size]
-  int64_t partial_size = 0;
-  ClassChunks query_chunks, key_chunks;
+
+  void set(const AttentionShape& given_shape, const AttentionInputs<T>& given, const AttentionOptions<T>& chosen) {
+    shape = given_shape, inputs = given, options = chosen;
+    scale = static_cast<T>(chosen.scale.value_or(1.0 / std::sqrt(static_cast<double>(shape.dim))));
+  }
+  void set_backward(const TokenView<const T>& forward_out, const T* forward_lse, const TokenView<const T>& gradient,
+                    const AttentionGradients<T>& into) {
+    saved_out = forward_out, saved_lse = forward_lse, grad_out = gradient, gradients = into;
+  }
 
   int64_t head_index(int64_t b, int64_t h) const { return b * shape.heads + h; }
   int64_t key_end(int64_t b) const { return options.lengths != nullptr ? options.lengths[b] : shape.key_tokens; }
@@ -61,6 +64,36 @@ struct Call {
     return shape.query_tokens == shape.key_tokens ? key_end(b) : shape.query_tokens;
   }
 };
+
+template <class T>
+struct Call : Arguments<T> {
+  uint64_t id = 0;  ///< never the same twice: a thread's copies of rows belong to one call
+  const SupportSet* support = nullptr;
+  T* delta = nullptr;                  ///< [B,H,Tq] out·grad_out, written for dq and read for dk, dv
+  T* rest = nullptr;                   ///< [B,H,Tq] probability of an excluded pair; masking zero only
+  const double* column_sum = nullptr;  ///< [B,H,e] of v, or of rest·grad_out in backward; masking zero only
+  T* partials = nullptr;               ///< [B,H,cls,chunks,partial_size]
+  int64_t partial_size = 0;
+  ClassChunks query_chunks, key_chunks;
+};
+
+/// Which heads of which samples one task computes, one after another: those that add to the same bias gradient.
+struct Grouping {
+  int64_t samples, heads;  ///< tasks along these; the rest is inside
+
+  template <class Visit>
+  void for_each(const AttentionShape& shape, int64_t task, const Visit& visit) const {
+    for (int64_t b = task / heads; b < shape.batch; b += samples) {
+      for (int64_t h = task % heads; h < shape.heads; h += heads) visit(b, h);
+    }
+  }
+};
+
+template <class T>
+Grouping group_by_bias(const AttentionShape& shape, const BiasView<T>& dbias) {
+  if (dbias.data == nullptr) return {shape.batch, shape.heads};
+  return {dbias.groups, dbias.head_stride == 0 ? 1 : shape.heads};
+}
 
 /// Where one tile stands.
 struct TileIndex {

@@ -44,13 +44,18 @@ void check_groups(const BiasView<T>& bias, const AttentionShape& shape) {
 }
 
 template <class T>
-void check_options(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options) {
+void check_options(const AttentionShape& shape, const AttentionOptions<T>& options) {
   if (options.scale && !std::isfinite(*options.scale)) {
     refuse("scale must be finite, got " + std::to_string(*options.scale));
   }
   check_dropout(options.dropout);
   check_lengths(options.lengths, shape);
   if (options.bias.data != nullptr) check_groups(options.bias, shape);
+}
+
+template <class T>
+void check_options(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options) {
+  check_options(shape, options);
   check_masking(options.masking, support, options.lengths != nullptr, options.bias.data != nullptr, options.dropout);
 }
 
@@ -74,10 +79,44 @@ void check_inputs(const AttentionInputs<T>& inputs, const AttentionShape& shape)
   check_pointer("v", inputs.v.data, shape);
 }
 
+template <class T>
+void check_backward_arrays(const AttentionShape& shape, const TokenView<const T>& out, const T* lse,
+                           const TokenView<const T>& grad_out, const AttentionGradients<T>& gradients,
+                           const AttentionOptions<T>& options) {
+  check_bias_gradient(gradients.dbias, options.bias, shape);
+  check_pointer("out", out.data, shape);
+  check_pointer("lse", lse, shape);
+  check_pointer("grad_out", grad_out.data, shape);
+  check_pointer("dq", gradients.dq.data, shape);
+  check_pointer("dk", gradients.dk.data, shape);
+  check_pointer("dv", gradients.dv.data, shape);
+}
+
+void check_at_least(const char* name, int64_t got, int64_t least) {
+  if (got < least)
+    refuse(std::string(name) + " must be " + std::to_string(least) + " or more, got " + std::to_string(got));
+}
+
+template <class T>
+void check_dense(const AttentionShape& shape, const DenseOptions<T>& options) {
+  check_at_least("batch", shape.batch, 0);
+  check_at_least("heads", shape.heads, 1);
+  check_at_least("query_tokens", shape.query_tokens, 1);
+  check_at_least("key_tokens", shape.key_tokens, 1);
+  check_dim("dim", shape.dim);
+  check_dim("value_dim", shape.value_dim);
+  check_options<T>(shape, options);
+  if (options.masking != Masking::exclude) refuse("dense attention excludes no pair, so masking must be exclude");
+  if (options.causal && shape.query_tokens != shape.key_tokens) {
+    refuse("causal needs as many queries as keys, got " + std::to_string(shape.query_tokens) + " and " +
+           std::to_string(shape.key_tokens));
+  }
+}
+
 }  // namespace
 
 void check_shape(const SupportSet& support, const AttentionShape& shape) {
-  if (shape.batch < 0) refuse("batch must be 0 or more, got " + std::to_string(shape.batch));
+  check_at_least("batch", shape.batch, 0);
   check_count("heads", shape.heads, support.num_heads());
   check_count("query_tokens", shape.query_tokens, support.query_tokens());
   check_count("key_tokens", shape.key_tokens, support.key_tokens());
@@ -115,22 +154,38 @@ void check_backward(const SupportSet& support, const AttentionShape& shape, cons
                     const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
   check_shape(support, shape);
   check_options(support, shape, options);
-  check_bias_gradient(gradients.dbias, options.bias, shape);
   check_inputs(inputs, shape);
-  check_pointer("out", out.data, shape);
-  check_pointer("lse", lse, shape);
-  check_pointer("grad_out", grad_out.data, shape);
-  check_pointer("dq", gradients.dq.data, shape);
-  check_pointer("dk", gradients.dk.data, shape);
-  check_pointer("dv", gradients.dv.data, shape);
+  check_backward_arrays(shape, out, lse, grad_out, gradients, options);
 }
 
-#define FIB_INSTANTIATE(T)                                                                             \
-  template void check_forward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&,  \
-                                 const TokenView<T>&, const AttentionOptions<T>&);                     \
-  template void check_backward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&, \
-                                  const TokenView<const T>&, const T*, const TokenView<const T>&,      \
-                                  const AttentionGradients<T>&, const AttentionOptions<T>&);
+template <class T>
+void check_dense_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<T>& out,
+                         const DenseOptions<T>& options) {
+  check_dense(shape, options);
+  check_inputs(inputs, shape);
+  check_pointer("out", out.data, shape);
+}
+
+template <class T>
+void check_dense_backward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<const T>& out,
+                          const T* lse, const TokenView<const T>& grad_out, const AttentionGradients<T>& gradients,
+                          const DenseOptions<T>& options) {
+  check_dense(shape, options);
+  check_inputs(inputs, shape);
+  check_backward_arrays(shape, out, lse, grad_out, gradients, options);
+}
+
+#define FIB_INSTANTIATE(T)                                                                                           \
+  template void check_forward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&,                \
+                                 const TokenView<T>&, const AttentionOptions<T>&);                                   \
+  template void check_backward<T>(const SupportSet&, const AttentionShape&, const AttentionInputs<T>&,               \
+                                  const TokenView<const T>&, const T*, const TokenView<const T>&,                    \
+                                  const AttentionGradients<T>&, const AttentionOptions<T>&);                         \
+  template void check_dense_forward<T>(const AttentionShape&, const AttentionInputs<T>&, const TokenView<T>&,        \
+                                       const DenseOptions<T>&);                                                      \
+  template void check_dense_backward<T>(const AttentionShape&, const AttentionInputs<T>&, const TokenView<const T>&, \
+                                        const T*, const TokenView<const T>&, const AttentionGradients<T>&,           \
+                                        const DenseOptions<T>&);
 FIB_INSTANTIATE(float)
 FIB_INSTANTIATE(double)
 #undef FIB_INSTANTIATE

@@ -23,4 +23,13 @@ void check_backward(const SupportSet& support, const AttentionShape& shape, cons
                     const TokenView<const T>& out, const T* lse, const TokenView<const T>& grad_out,
                     const AttentionGradients<T>& gradients, const AttentionOptions<T>& options);
 
+template <class T>
+void check_dense_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<T>& out,
+                         const DenseOptions<T>& options);
+
+template <class T>
+void check_dense_backward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<const T>& out,
+                          const T* lse, const TokenView<const T>& grad_out, const AttentionGradients<T>& gradients,
+                          const DenseOptions<T>& options);
+
 }  // namespace fib::kernels

@@ -47,13 +47,13 @@ void check_call(const Operands& x, const Call& call) {
                     " channels, q has ", x.q.size(3));
   TORCH_CHECK_VALUE(x.v.size(3) > 0, "attention: v has no channels");
   TORCH_CHECK_VALUE(x.v.size(2) == x.k.size(2), "attention: k has ", x.k.size(2), " tokens, v has ", x.v.size(2));
-  TORCH_CHECK_VALUE(call.support, "attention: the support is missing");
   if (call.bias) check_bias(x, *call.bias);
   if (call.lengths) check_lengths(x, *call.lengths);
 }
 
 void check_without_kernel(const Operands& x, const Call& call) {
   check_call(x, call);
+  TORCH_CHECK_VALUE(call.support, "attention: the support is missing");
   with_value_errors([&] {
     const SupportSet& support = call.support->set();
     kernels::check_shape(support, shape_of(x));

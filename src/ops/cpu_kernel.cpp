@@ -10,29 +10,13 @@
 namespace fib::ops::cpu {
 namespace {
 
-at::Tensor with_contiguous_channels(const at::Tensor& x) {
-  return x.size(3) == 1 || x.stride(3) == 1 ? x : x.contiguous();
-}
-
-template <class T>
-TokenView<T> token_view(const at::Tensor& x) {
-  return {x.data_ptr<std::remove_const_t<T>>(), x.stride(0), x.stride(1), x.stride(2)};
-}
-
-template <class T>
-BiasView<T> bias_view(const at::Tensor& b) {
-  if (!b.defined()) return {};
-  const int64_t head_stride = b.size(1) == 1 ? 0 : b.stride(1);
-  return {b.data_ptr<std::remove_const_t<T>>(), b.size(0), b.stride(0), head_stride, b.stride(2), b.stride(3)};
-}
-
 /// Inputs and options as the kernel takes them, with whatever had to be copied for it.
 template <class T>
 class KernelCall {
  public:
   KernelCall(const Operands& x, const Call& call)
       : x_{with_contiguous_channels(x.q), with_contiguous_channels(x.k), with_contiguous_channels(x.v)} {
-    inputs = {token_view<const T>(x_.q), token_view<const T>(x_.k), token_view<const T>(x_.v)};
+    inputs = kernel_inputs<T>(x_);
     if (call.scale) options.scale = *call.scale;
     options.masking = call.masking;
     options.dropout = call.dropout;
@@ -80,6 +64,7 @@ at::Tensor backward_into(const Operands& into, const Operands& x, const Results&
 
 Outputs forward(const Operands& x, const Call& original) {
   check_call(x, original);
+  TORCH_CHECK_VALUE(original.support, "attention: the support is missing");
   const at::ScalarType type = x.q.scalar_type();
   if (is_reduced(type)) {
     const auto [out, lse] = forward(cast(x, at::kFloat), cast(original, at::kFloat));

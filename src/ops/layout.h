@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How results lie in memory and in which type they are computed, and the three views of a packed qkv.
+// How tensors lie in memory, for torch and for the kernels, and in which type they are computed.
 #pragma once
 
 #include "ops/types.h"
@@ -31,6 +31,29 @@ inline at::Tensor split_heads(const at::Tensor& merged, int64_t heads) {
 
 inline AttentionShape shape_of(const Operands& x) {
   return {x.q.size(0), x.q.size(1), x.q.size(2), x.k.size(2), x.q.size(3), x.v.size(3)};
+}
+
+// Tensors as the kernels take them.
+
+inline at::Tensor with_contiguous_channels(const at::Tensor& x) {
+  return x.size(3) == 1 || x.stride(3) == 1 ? x : x.contiguous();
+}
+
+template <class T>
+TokenView<T> token_view(const at::Tensor& x) {
+  return {x.data_ptr<std::remove_const_t<T>>(), x.stride(0), x.stride(1), x.stride(2)};
+}
+
+template <class T>
+BiasView<T> bias_view(const at::Tensor& b) {
+  if (!b.defined()) return {};
+  const int64_t head_stride = b.size(1) == 1 ? 0 : b.stride(1);
+  return {b.data_ptr<std::remove_const_t<T>>(), b.size(0), b.stride(0), head_stride, b.stride(2), b.stride(3)};
+}
+
+template <class T>
+AttentionInputs<T> kernel_inputs(const Operands& x) {
+  return {token_view<const T>(x.q), token_view<const T>(x.k), token_view<const T>(x.v)};
 }
 
 /// Whether the type is one that is computed in float32 and returned as it came.

@@ -37,7 +37,7 @@ struct Operands {
 
 /// Everything about a call that is not q, k or v, as it travels through the dispatcher.
 struct Call {
-  SupportPtr support;
+  SupportPtr support;      ///< none in dense attention
   OptionalTensor bias;     ///< [G, H or 1, Tq, Tk]
   OptionalTensor lengths;  ///< [B], int64
   Optional<double> scale;

@@ -11,12 +11,7 @@ namespace {
 template <class T>
 std::vector<double> everything(const AttentionCase& c, const OracleProblem& p, int threads) {
   omp_set_num_threads(threads);
-  const CaseResults r = run_case<T>(c, p, make_grad_out(p.shape));
-  std::vector<double> all;
-  for (const std::vector<double>* part : {&r.out, &r.lse, &r.dq, &r.dk, &r.dv, &r.dbias}) {
-    all.insert(all.end(), part->begin(), part->end());
-  }
-  return all;
+  return run_case<T>(c, p, make_grad_out(p.shape)).all();
 }
 
 template <class T>

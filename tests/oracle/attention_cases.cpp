@@ -51,6 +51,18 @@ std::vector<TokenPair> random_pairs(int64_t head, int64_t query_tokens, int64_t 
   return pairs;
 }
 
+std::vector<TokenPair> all_pairs(int64_t query_tokens, int64_t key_tokens) {
+  std::vector<TokenPair> pairs;
+  for (int64_t i = 0; i < query_tokens * key_tokens; ++i) {
+    pairs.push_back({static_cast<int32_t>(i / key_tokens), static_cast<int32_t>(i % key_tokens)});
+  }
+  return pairs;
+}
+
+bool is_rectangular(SupportKind kind) {
+  return kind == SupportKind::rectangular || kind == SupportKind::full_rectangular;
+}
+
 HeadPattern head_pattern(SupportKind kind, int64_t head, int64_t patches, int64_t tokens) {
   switch (kind) {
     case SupportKind::fibonacci:
@@ -67,6 +79,7 @@ HeadPattern head_pattern(SupportKind kind, int64_t head, int64_t patches, int64_
       return {0, {}, false, random_pairs(head, tokens, tokens)};
     case SupportKind::nothing:
     case SupportKind::rectangular:
+    case SupportKind::full_rectangular:
       break;
   }
   return {};
@@ -180,20 +193,29 @@ void add_options(std::vector<AttentionCase>& cases) {
 
 AttentionShape AttentionCase::shape() const {
   const int64_t tokens = cls + patches;
-  const int64_t queries = support == SupportKind::rectangular ? 2 * patches / 3 + 1 : tokens;
+  const int64_t queries = is_rectangular(support) ? 2 * patches / 3 + 1 : tokens;
   return {batch, heads, queries, tokens, dim, value_dim};
 }
 
 SupportSet AttentionCase::make_support() const {
   const AttentionShape s = shape();
-  if (support == SupportKind::rectangular) {
+  if (is_rectangular(support)) {
     std::vector<std::vector<TokenPair>> lists;
-    for (int64_t h = 0; h < heads; ++h) lists.push_back(random_pairs(h, s.query_tokens, s.key_tokens));
+    for (int64_t h = 0; h < heads; ++h) {
+      lists.push_back(support == SupportKind::rectangular ? random_pairs(h, s.query_tokens, s.key_tokens)
+                                                          : all_pairs(s.query_tokens, s.key_tokens));
+    }
     return SupportSet::rectangular(s.query_tokens, s.key_tokens, std::move(lists));
   }
   std::vector<HeadPattern> patterns;
   for (int64_t h = 0; h < heads; ++h) patterns.push_back(head_pattern(support, h, patches, s.key_tokens));
   return SupportSet(patches, cls, std::move(patterns), causal);
+}
+
+void AttentionCase::make_dense() {
+  support = is_rectangular(support) ? SupportKind::full_rectangular : SupportKind::full;
+  masking = Masking::exclude;
+  name = describe(*this);
 }
 
 std::vector<int64_t> AttentionCase::make_lengths() const {
@@ -204,8 +226,8 @@ std::vector<int64_t> AttentionCase::make_lengths() const {
 }
 
 const char* to_string(SupportKind kind) {
-  constexpr const char* names[] = {"fibonacci", "local",  "full",    "diagonal",
-                                   "bigbird",   "random", "nothing", "rectangular"};
+  constexpr const char* names[] = {"fibonacci", "local",   "full",        "diagonal",        "bigbird",
+                                   "random",    "nothing", "rectangular", "full_rectangular"};
   return names[static_cast<size_t>(kind)];
 }
 

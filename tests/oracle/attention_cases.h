@@ -12,7 +12,7 @@
 namespace fib::test {
 
 /// What a head looks at. Every way in which a SupportSet can be written occurs.
-enum class SupportKind { fibonacci, local, full, diagonal, bigbird, random, nothing, rectangular };
+enum class SupportKind { fibonacci, local, full, diagonal, bigbird, random, nothing, rectangular, full_rectangular };
 
 /// How a [B,H,T,d] array lies in memory.
 enum class Layout {
@@ -39,6 +39,8 @@ struct AttentionCase {
 
   AttentionShape shape() const;
   SupportSet make_support() const;
+  /// The same with all pairs in its support, and a name that says so.
+  void make_dense();
   std::vector<int64_t> make_lengths() const;  ///< per sample, from full down to nothing; empty when not asked for
 };
 

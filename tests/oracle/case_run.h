@@ -111,8 +111,11 @@ inline std::vector<double> make_grad_out(const AttentionShape& s) {
   return unit_numbers("grad_out", s.batch * s.heads * s.query_tokens * s.value_dim);
 }
 
+/// Which function of the library runs a case: the one on its support, or the dense one where that holds all pairs.
+enum KernelKind { SupportKernel, DenseKernel };
+
 /// The case as the library sees it, in precision T.
-template <class T>
+template <class T, KernelKind kKernel = SupportKernel>
 class CaseRun {
  public:
   CaseRun(const AttentionCase& c, const OracleProblem& p)
@@ -143,14 +146,25 @@ class CaseRun {
     if (!bias_.empty()) dbias_view_ = bias_view(dbias_.data(), p);
   }
 
-  void forward() { attention_forward<T>(support_, shape_, inputs(), out_.view(), lse_.data(), options_); }
+  void forward() {
+    if constexpr (kKernel == SupportKernel) {
+      attention_forward<T>(support_, shape_, inputs(), out_.view(), lse_.data(), options_);
+    } else {
+      dense_attention_forward<T>(shape_, inputs(), out_.view(), lse_.data(), dense_options());
+    }
+  }
   void backward(const std::vector<double>& grad_out) {
     grad_out_.fill(grad_out);
     std::fill(dbias_.begin(), dbias_.end(), T(0));
     AttentionGradients<T> g{dq_.view(), packed_ ? dq_.view(1) : dk_.view(), packed_ ? dq_.view(2) : dv_.view(),
                             dbias_view_};
-    attention_backward<T>(support_, shape_, inputs(), out_.const_view(), lse_.data(), grad_out_.const_view(), g,
-                          options_);
+    if constexpr (kKernel == SupportKernel) {
+      attention_backward<T>(support_, shape_, inputs(), out_.const_view(), lse_.data(), grad_out_.const_view(), g,
+                            options_);
+    } else {
+      dense_attention_backward<T>(shape_, inputs(), out_.const_view(), lse_.data(), grad_out_.const_view(), g,
+                                  dense_options());
+    }
   }
 
   std::vector<double> out() { return out_.values(); }
@@ -166,6 +180,7 @@ class CaseRun {
     return {q_.const_view(), packed_ ? q_.const_view(1) : k_.const_view(),
             packed_ ? q_.const_view(2) : v_.const_view()};
   }
+  DenseOptions<T> dense_options() const { return {options_, support_.causal()}; }
   template <class U>
   BiasView<U> bias_view(U* data, const OracleProblem& p) const {
     const int64_t plane = shape_.query_tokens * shape_.key_tokens, heads = p.bias_per_head ? shape_.heads : 1;
@@ -204,6 +219,14 @@ inline double max_difference(const std::vector<double>& a, const std::vector<dou
 /// Everything that forward and backward give.
 struct CaseResults {
   std::vector<double> out, lse, dq, dk, dv, dbias;
+
+  std::vector<double> all() const {
+    std::vector<double> joined;
+    for (const std::vector<double>* part : {&out, &lse, &dq, &dk, &dv, &dbias}) {
+      joined.insert(joined.end(), part->begin(), part->end());
+    }
+    return joined;
+  }
 };
 
 inline CaseResults oracle_results(const OracleProblem& p, const std::vector<double>& grad_out) {
@@ -234,9 +257,9 @@ inline void expect_results(const CaseResults& got, const CaseResults& expected, 
   expect_gradient("dbias", got.dbias, expected.dbias);
 }
 
-template <class T>
+template <class T, KernelKind kKernel = SupportKernel>
 CaseResults run_case(const AttentionCase& c, const OracleProblem& p, const std::vector<double>& grad_out) {
-  CaseRun<T> run(c, p);
+  CaseRun<T, kKernel> run(c, p);
   run.forward();
   run.backward(grad_out);
   return {run.out(), run.lse(), run.dq(), run.dk(), run.dv(), run.dbias()};

@@ -95,7 +95,8 @@ class SizeBench {
   void enter(const AttentionShape& shape) {
     MemoryBudget budget(AttentionProblem::bytes(shape, options_.backward));
     for (const auto& c : contestants_) {
-      const std::string reason = budget.take(c->bytes(shape, options_.backward));
+      std::string reason = c->refusal(shape, options_.backward);
+      if (reason.empty()) reason = budget.take(c->bytes(shape, options_.backward));
       add_pass(*c, false, reason);
       if (options_.backward && c->computes()) add_pass(*c, true, reason);
     }

@@ -8,6 +8,9 @@
 namespace fib::bench {
 namespace {
 
+/// Pairs of all heads of one sample.
+int64_t dense_pairs(const AttentionProblem& p) { return p.shape.heads * p.shape.query_tokens * p.shape.key_tokens; }
+
 /// Everything the kernel writes. `lse` is part of its extra memory.
 struct Buffers {
   at::Tensor out, lse, dq, dk, dv;
@@ -43,7 +46,7 @@ class HeadMajor : public Contestant {
 
   AttentionResults results() const override { return {b_.out, b_.dq, b_.dk, b_.dv}; }
 
- private:
+ protected:
   TokenView<const float> read(const at::Tensor& x) const {
     return head_major<const float>(x.data_ptr<float>(), p_->shape);
   }
@@ -52,6 +55,32 @@ class HeadMajor : public Contestant {
 
   const AttentionProblem* p_ = nullptr;
   Buffers b_;
+};
+
+/// This project's dense kernel: all pairs, and no scores in memory.
+class TiledDense : public HeadMajor {
+ public:
+  std::string name() const override { return "dense-tiled"; }
+  Semantics semantics() const override { return Semantics::dense; }
+  int64_t pairs(const AttentionProblem& p) const override { return dense_pairs(p); }
+
+  /// It has memory for any size, and no end: 4e12 operations take about a minute of two cores. An exponential counts
+  /// as 32.
+  std::string refusal(const AttentionShape& s, bool backward) const override {
+    const double scores = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.query_tokens) *
+                          static_cast<double>(s.key_tokens);
+    const double operations = (backward ? 4 : 1) * scores * (4.0 * static_cast<double>(s.dim) + 32.0);
+    return operations > 4e12 ? "needs minutes: every query meets every key" : "";
+  }
+
+  void forward() override {
+    dense_attention_forward<float>(p_->shape, inputs(), write(b_.out), b_.lse.data_ptr<float>());
+  }
+
+  void backward() override {
+    dense_attention_backward<float>(p_->shape, inputs(), read(b_.out), b_.lse.data_ptr<float>(), read(p_->grad_out),
+                                    {write(b_.dq), write(b_.dk), write(b_.dv), {}});
+  }
 };
 
 /// The kernel on qkv [B,T,3,H,d] as one linear layer writes it, read in place; output [B,T,H·d] and gradient
@@ -131,9 +160,7 @@ class Dense : public Contestant {
  public:
   std::string name() const override { return "dense"; }
   Semantics semantics() const override { return Semantics::dense; }
-  int64_t pairs(const AttentionProblem& p) const override {
-    return p.shape.heads * p.shape.query_tokens * p.shape.key_tokens;
-  }
+  int64_t pairs(const AttentionProblem& p) const override { return dense_pairs(p); }
 
   int64_t bytes(const AttentionShape& s, bool backward) const override {
     return (backward ? 2 : 1) * scores_bytes(s) + (backward ? 5 : 2) * AttentionProblem::tensor_bytes(s);
@@ -265,6 +292,7 @@ class Memcpy : public Contestant {
 std::unique_ptr<Contestant> make_kernel_contestant() { return std::make_unique<HeadMajor>(); }
 std::unique_ptr<Contestant> make_packed_kernel_contestant() { return std::make_unique<Packed>(); }
 std::unique_ptr<Contestant> make_dense_contestant() { return std::make_unique<Dense>(); }
+std::unique_ptr<Contestant> make_tiled_dense_contestant() { return std::make_unique<TiledDense>(); }
 std::unique_ptr<Contestant> make_masked_dense_contestant() { return std::make_unique<MaskedDense>(); }
 std::unique_ptr<Contestant> make_memcpy_contestant() { return std::make_unique<Memcpy>(); }
 
@@ -273,6 +301,7 @@ std::vector<std::unique_ptr<Contestant>> attention_contestants() {
   all.push_back(make_kernel_contestant());
   all.push_back(make_packed_kernel_contestant());
   all.push_back(make_dense_contestant());
+  all.push_back(make_tiled_dense_contestant());
   all.push_back(make_masked_dense_contestant());
   all.push_back(make_memcpy_contestant());
   return all;

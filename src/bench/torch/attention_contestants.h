@@ -25,6 +25,8 @@ class Contestant {
 
   /// What it will allocate, beyond the problem's own tensors.
   virtual int64_t bytes(const AttentionShape& shape, bool backward) const = 0;
+  /// Why it should not run at this size although there is memory for it; empty when it may.
+  virtual std::string refusal(const AttentionShape&, bool) const { return ""; }
   virtual void prepare(const AttentionProblem& problem) = 0;
   virtual void forward() = 0;
   /// After a forward.
@@ -32,12 +34,13 @@ class Contestant {
   virtual AttentionResults results() const { return {}; }
 };
 
-/// In the order of the report: fibottention, fibottention-packed, dense, dense-masked, memcpy.
+/// In the order of the report: fibottention, fibottention-packed, dense, dense-tiled, dense-masked, memcpy.
 std::vector<std::unique_ptr<Contestant>> attention_contestants();
 
 std::unique_ptr<Contestant> make_kernel_contestant();
 std::unique_ptr<Contestant> make_packed_kernel_contestant();
 std::unique_ptr<Contestant> make_dense_contestant();
+std::unique_ptr<Contestant> make_tiled_dense_contestant();
 std::unique_ptr<Contestant> make_masked_dense_contestant();
 std::unique_ptr<Contestant> make_memcpy_contestant();
 

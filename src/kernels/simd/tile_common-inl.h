@@ -75,7 +75,7 @@ struct PairTerms {
   uint32_t threshold = 0;
   T kept = 1;
 
-  PairTerms(const Call<T>& call, TileIndex at, bool self_is_query_) : self_is_query(self_is_query_) {
+  PairTerms(const Arguments<T>& call, TileIndex at, bool self_is_query_) : self_is_query(self_is_query_) {
     const BiasView<const T>& view = call.options.bias;
     if (view.data != nullptr) {
       bias = view.data + (at.b % view.groups) * view.group_stride + at.h * view.head_stride;

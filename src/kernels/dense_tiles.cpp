@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simd/targets_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/dense_tiles.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/dense.h"
+#include "kernels/simd/dense-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fib::kernels {
+namespace HWY_NAMESPACE {
+
+template <class T>
+constexpr DenseTable<T> kDense{kDensePanels * kPanelWidth<T>, dense_forward<T>, dense_backward<T>};
+
+const DenseTable<float>& dense_f32() { return kDense<float>; }
+const DenseTable<double>& dense_f64() { return kDense<double>; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fib::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/simd/dispatch.h"
+
+namespace fib::kernels {
+
+HWY_EXPORT(dense_f32);
+HWY_EXPORT(dense_f64);
+
+template <>
+const DenseTable<float>& dense_of_target<float>(int64_t target) {
+  return choose_target(HWY_DISPATCH_TABLE(dense_f32), target)();
+}
+template <>
+const DenseTable<double>& dense_of_target<double>(int64_t target) {
+  return choose_target(HWY_DISPATCH_TABLE(dense_f64), target)();
+}
+
+}  // namespace fib::kernels
+#endif
