@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/labels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -49,8 +51,7 @@ Json by_index(const Json& object, const std::filesystem::path& file) {
   for (size_t i = 0; i < object.size(); ++i) {
     const auto entry = found.find(std::to_string(i));
     if (entry == found.end())
-      refuse(file, "class '" + std::to_string(i) + "' is missing, accepted are indices 0 to " +
-                       std::to_string(object.size() - 1));
+      refuse(file, fmt::format("class '{}' is missing, accepted are indices 0 to {}", i, object.size() - 1));
     values.push_back(*entry->second);
   }
   return values;

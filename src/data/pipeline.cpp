@@ -50,16 +50,7 @@ void check(const PipelineConfig& config) {
     refuse("padding", config.padding, "0 to the input size");
   check_probability("flip probability", config.flip);
   check_probability("erasing probability", config.erasing);
-  if (!(config.color_jitter >= 0)) refuse("colour jitter", config.color_jitter, "0 or more");
-}
-
-PipelineConfig config_for(const DatasetInfo& info, int input_size) {
-  PipelineConfig config;
-  config.input_size = input_size;
-  config.channels = info.channels;
-  config.mean = info.mean;
-  config.std = info.std;
-  return config;
+  if (!(config.color_jitter >= 0)) refuse("color jitter", config.color_jitter, "0 or more");
 }
 
 /// Grey images have three equal channels on the way, and so has what fills their gaps.
@@ -86,25 +77,12 @@ Image centre_view(const Image& image, int size, double crop_ratio) {
 }  // namespace
 
 PipelineConfig evaluation_config(const DatasetInfo& info, int input_size, double crop_ratio) {
-  PipelineConfig config = config_for(info, input_size);
+  PipelineConfig config;
+  config.input_size = input_size;
+  config.channels = info.channels;
+  config.mean = info.mean;
+  config.std = info.std;
   config.crop_ratio = crop_ratio;
-  return config;
-}
-
-PipelineConfig deit_config(const DatasetInfo& info, int input_size) {
-  PipelineConfig config = config_for(info, input_size);
-  config.crop = CropMode::random_resized;
-  config.flip = info.may_mirror ? 0.5 : 0;
-  config.rand_augment = "rand-m15-n2-mstd1.0-inc1";
-  config.color_jitter = 0.4;
-  return config;
-}
-
-PipelineConfig small_image_config(const DatasetInfo& info, int input_size) {
-  PipelineConfig config = config_for(info, input_size);
-  config.crop = CropMode::padded;
-  config.padding = (input_size + 4) / 8;
-  config.flip = info.may_mirror ? 0.5 : 0;
   return config;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of an image to the model's input: decoded bytes in, normalised values out.
+// The way of an image to the model's input: decoded bytes in, normalized values out.
 #pragma once
 
 #include <optional>
@@ -39,10 +39,6 @@ struct PipelineConfig {
 
 /// What evaluates: nothing random. crop_ratio 1 shows the model the whole of a square image.
 PipelineConfig evaluation_config(const DatasetInfo& info, int input_size, double crop_ratio);
-/// Training in the DeiT recipe of the paper: random resized crop, flip, RandAugment.
-PipelineConfig deit_config(const DatasetInfo& info, int input_size);
-/// Training on small images with little time: moved by an eighth of the size, and flipped.
-PipelineConfig small_image_config(const DatasetInfo& info, int input_size);
 
 /// Safe to use from many threads at once.
 class Pipeline {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/sampler.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
@@ -12,18 +14,17 @@ namespace fib {
 namespace {
 
 void check(size_t size, const SamplerOptions& options) {
-  const auto text = [](size_t n) { return std::to_string(n); };
-  if (options.batch == 0) throw std::invalid_argument("batch size 0: accepted is 1 or more");
+  const auto refuse = [](const std::string& what) { throw std::invalid_argument(what); };
+  if (options.batch == 0) refuse("batch size 0: accepted is 1 or more");
   if (options.world == 0 || options.rank >= options.world)
-    throw std::invalid_argument("rank " + text(options.rank) + " of " + text(options.world) +
-                                ": accepted are ranks from 0 to below the number of ranks");
+    refuse(fmt::format("rank {} of {}: accepted are ranks from 0 to below the number of ranks", options.rank,
+                       options.world));
   if (options.batch % options.world != 0)
-    throw std::invalid_argument("batch size " + text(options.batch) + " over " + text(options.world) +
-                                " ranks: accepted is a multiple of the number of ranks");
-  if (size == 0) throw std::invalid_argument("the dataset has no images");
+    refuse(fmt::format("batch size {} over {} ranks: accepted is a multiple of the number of ranks", options.batch,
+                       options.world));
+  if (size == 0) refuse("the dataset has no images");
   if (options.drop_last && size < options.batch)
-    throw std::invalid_argument("batch size " + text(options.batch) + " but only " + text(size) +
-                                " images: accepted is at most that many");
+    refuse(fmt::format("batch size {} but only {} images: accepted is at most that many", options.batch, size));
 }
 
 }  // namespace

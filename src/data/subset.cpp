@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/subset.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -22,15 +24,11 @@ std::vector<int64_t> labels_at(const Dataset& whole, const std::vector<size_t>& 
 void check(const SplitOptions& options) {
   const auto refuse = [](const std::string& what) { throw std::invalid_argument(what); };
   if (!(options.validation_fraction >= 0 && options.validation_fraction < 1))
-    refuse("validation fraction " + std::to_string(options.validation_fraction) + ": accepted is 0 to below 1");
-  if (options.validation_count < 0)
-    refuse("validation count " + std::to_string(options.validation_count) + ": accepted is 0 or more");
-  if (options.validation_fraction > 0 && options.validation_count > 0)
-    refuse("both a validation fraction and a validation count were given: accepted is one of them");
+    refuse(fmt::format("validation fraction {}: accepted is 0 to below 1", options.validation_fraction));
   if (!(options.train_fraction > 0 && options.train_fraction <= 1))
-    refuse("training fraction " + std::to_string(options.train_fraction) + ": accepted is above 0 to 1");
+    refuse(fmt::format("training fraction {}: accepted is above 0 to 1", options.train_fraction));
   if (options.limit_per_class < 0)
-    refuse("limit per class " + std::to_string(options.limit_per_class) + ": accepted is 0 (no limit) or more");
+    refuse(fmt::format("limit per class {}: accepted is 0 (no limit) or more", options.limit_per_class));
 }
 
 using Strata = std::vector<std::vector<size_t>>;
@@ -76,15 +74,6 @@ std::vector<size_t> cut_off(Strata& strata, const std::vector<size_t>& share) {
   return taken;
 }
 
-size_t validation_size(const SplitOptions& options, size_t total) {
-  if (options.validation_count == 0)
-    return static_cast<size_t>(std::llround(options.validation_fraction * static_cast<double>(total)));
-  if (static_cast<size_t>(options.validation_count) >= total)
-    throw std::invalid_argument("validation count " + std::to_string(options.validation_count) +
-                                " leaves none of the " + std::to_string(total) + " training images to train on");
-  return static_cast<size_t>(options.validation_count);
-}
-
 /// The first part of each class's list, so that a larger part contains a smaller one.
 std::vector<size_t> training_part(const Strata& strata, const SplitOptions& options) {
   std::vector<size_t> part;
@@ -106,12 +95,13 @@ TrainingSplit split_training_set(const std::vector<int64_t>& labels, int64_t cla
   check(options);
   Strata strata = shuffled_classes(labels, classes, options.seed);
   TrainingSplit split;
-  const size_t held_out = validation_size(options, labels.size());
+  const auto held_out =
+      static_cast<size_t>(std::llround(options.validation_fraction * static_cast<double>(labels.size())));
   if (held_out > 0) split.validation = cut_off(strata, shares(strata, held_out));
   split.train = training_part(strata, options);
   if (split.train.empty())
-    throw std::invalid_argument("a training fraction of " + std::to_string(options.train_fraction) + " of " +
-                                std::to_string(labels.size()) + " images leaves none to train on");
+    throw std::invalid_argument(fmt::format("a training fraction of {} of {} images leaves none to train on",
+                                            options.train_fraction, labels.size()));
   return split;
 }
 

@@ -26,11 +26,10 @@ class Subset : public Dataset {
 
 /// How a training set is divided. Every class gives its share, so small parts keep the proportions of the whole.
 struct SplitOptions {
-  double validation_fraction = 0;  ///< in [0, 1); at most one of fraction and count is given
-  int64_t validation_count = 0;
-  double train_fraction = 1;    ///< of what is left after the validation part, in (0, 1]
-  int64_t limit_per_class = 0;  ///< 0: no limit
-  uint64_t seed = 0;            ///< its own, so that runs which differ in their seed are judged on the same images
+  double validation_fraction = 0;  ///< in [0, 1)
+  double train_fraction = 1;       ///< of what is left after the validation part, in (0, 1]
+  int64_t limit_per_class = 0;     ///< 0: no limit
+  uint64_t seed = 0;               ///< its own, so that runs which differ in their seed are judged on the same images
 };
 
 struct TrainingSplit {

@@ -74,7 +74,7 @@ TEST(Datasets, splits_hold_validation_out_of_training) {
   const test::TemporaryDirectory folder;
   test::write_mnist(folder.path(), 100, 20);
   SplitOptions options;
-  options.validation_count = 20;
+  options.validation_fraction = 0.2;
   const DataSplits splits = open_data_splits("mnist:" + folder.path().string(), options);
   EXPECT_EQ(splits.train->size(), size_t{80});
   EXPECT_EQ(splits.validation->size(), size_t{20});

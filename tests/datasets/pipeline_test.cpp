@@ -90,12 +90,11 @@ TEST(Pipeline, erases_after_normalization_with_its_probability) {
 }
 
 TEST(Pipeline, is_a_function_of_image_and_generator) {
-  DatasetInfo info;
-  info.mean = {0.5F, 0.5F, 0.5F};
-  info.std = {0.2F, 0.2F, 0.2F};
-  PipelineConfig config = deit_config(info, 24);
-  config.erasing = 0.5;
-  const Pipeline pipeline(config);
+  const Pipeline pipeline({.input_size = 24,
+                           .crop = CropMode::random_resized,
+                           .flip = 0.5,
+                           .rand_augment = "rand-m15-n2-mstd1.0-inc1",
+                           .erasing = 0.5});
   std::set<std::vector<float>> results;
   for (uint64_t i = 0; i < 30; ++i) {
     const auto out = run(pipeline, noise(40, 30), i);
@@ -110,17 +109,6 @@ TEST(Pipeline, survives_images_of_one_pixel_and_of_extreme_shape) {
       {.input_size = 8, .crop = CropMode::random_resized, .rand_augment = "rand-m15-n2-mstd1.0-inc1", .erasing = 1});
   for (const auto& [w, h] : {std::pair{1, 1}, {1, 300}, {300, 1}, {2, 3}})
     for (uint64_t i = 0; i < 40; ++i) EXPECT_EQ(run(pipeline, noise(w, h), i).size(), size_t{192});
-}
-
-TEST(Pipeline, digits_are_never_mirrored) {
-  DatasetInfo info;
-  info.may_mirror = false;
-  EXPECT_EQ(small_image_config(info, 28).flip, 0);
-  EXPECT_EQ(deit_config(info, 28).flip, 0);
-  info.may_mirror = true;
-  EXPECT_EQ(small_image_config(info, 28).flip, 0.5);
-  EXPECT_EQ(small_image_config(info, 28).padding, 4);
-  EXPECT_EQ(small_image_config(info, 32).padding, 4);
 }
 
 TEST(Pipeline, refuses_values_out_of_range_and_says_what_is_accepted) {
