@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a box plot shows.
+// What a box plot shows, and whether two lists of results differ by more than chance.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +16,27 @@ struct FiveNumbers {
 /// Quartiles by linear interpolation between the nearest ranks, as NumPy's default. Throws std::invalid_argument for
 /// an empty list.
 FiveNumbers five_numbers(std::vector<double> values);
+
+struct Estimate {
+  int64_t count = 0;
+  double mean = 0;
+  double deviation = 0;   ///< of the sample, with n - 1; 0 for fewer than two values
+  double half_width = 0;  ///< of the 95 % interval of the mean by Student's t; 0 for fewer than two values
+};
+
+Estimate estimate(const std::vector<double>& values);
+
+struct PairedTest {
+  int64_t pairs = 0;
+  double difference = 0;  ///< mean of x - y
+  double p = 1;           ///< two-sided: how often chance alone would give as large a t, were there no difference
+};
+
+/// Student's paired t-test. Throws std::invalid_argument for lists of different lengths or fewer than two pairs. Where
+/// all differences are equal, p is 0, or 1 where they are 0.
+PairedTest paired_t_test(const std::vector<double>& x, const std::vector<double>& y);
+
+/// P(|T| >= |t|) of Student's distribution with a whole number of degrees of freedom, by its finite sum.
+double student_p(double t, int64_t freedom);
 
 }  // namespace fib::analysis

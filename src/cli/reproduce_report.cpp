@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/ablations/results.h"
 #include "cli/table.h"
 #include "report/bar_plot.h"
 #include "report/line_plot.h"
@@ -16,7 +17,7 @@ namespace fib::cli {
 namespace {
 
 using ablations::Ablation;
-using ablations::Row;
+using ablations::AblationRow;
 using ablations::Run;
 using ablations::Scale;
 using nlohmann::ordered_json;
@@ -39,29 +40,54 @@ const Run& first_run(const std::vector<Run>& runs, size_t row) {
   return *std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.row == row; });
 }
 
-std::string measured_text(const Measured& m) {
-  if (m.count == 0) return "–";
-  if (m.count == 1) return fmt::format("{:.2f}", m.mean);
-  return fmt::format("{:.2f} ({:.2f} to {:.2f})", m.mean, m.low, m.high);
+std::string measured_text(const analysis::Estimate& e) {
+  if (e.count == 0) return "–";
+  if (e.count == 1) return fmt::format("{:.2f}", e.mean);
+  return fmt::format("{:.2f} ± {:.2f}", e.mean, e.deviation);
+}
+
+/// Below this p a difference is said to be larger than chance.
+constexpr double kSignificant = 0.05;
+
+std::string compared_text(const std::optional<analysis::PairedTest>& test) {
+  if (!test) return "–";
+  return fmt::format("{:+.2f}, p {:.3f}{}", test->difference, test->p, test->p < kSignificant ? " *" : "");
+}
+
+bool has_seeds(const std::vector<Run>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recipe.seed != 0; });
+}
+
+ordered_json measured_json(const Ablation& a, const std::vector<Run>& runs, size_t row) {
+  ordered_json result = ordered_json::object();
+  for (const std::string& data : data_of(runs)) {
+    const analysis::Estimate e = ablations::measured(runs, row, data);
+    const auto test = ablations::compared(runs, row, ablations::baseline_row(a), data);
+    ordered_json& entry = result[data];
+    entry = {{"runs", e.count}, {"mean", e.count > 0 ? ordered_json(e.mean) : ordered_json()}};
+    if (e.count > 1) entry.update({{"deviation", e.deviation}, {"half_width_95", e.half_width}});
+    if (test && row != ablations::baseline_row(a)) entry.update({{"difference", test->difference}, {"p", test->p}});
+  }
+  return result;
 }
 
 std::string paper_text(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "–"; }
 
-bool has_paper(const Ablation& a, const std::optional<double> Row::*column) {
-  return std::any_of(a.rows.begin(), a.rows.end(), [&](const Row& row) { return (row.*column).has_value(); });
+bool has_paper(const Ablation& a, const std::optional<double> AblationRow::*column) {
+  return std::any_of(a.rows.begin(), a.rows.end(), [&](const AblationRow& row) { return (row.*column).has_value(); });
 }
 
 double or_nan(const std::optional<double>& value) { return value.value_or(std::nan("")); }
 
 bool has_axis(const Ablation& a) {
-  return std::any_of(a.rows.begin(), a.rows.end(), [](const Row& row) { return row.x.has_value(); });
+  return std::any_of(a.rows.begin(), a.rows.end(), [](const AblationRow& row) { return row.x.has_value(); });
 }
 
 /// Where a row stands on the axis: a row without a place of its own is a line from end to end.
-std::vector<double> places(const Ablation& a, const Row& row) {
+std::vector<double> places(const Ablation& a, const AblationRow& row) {
   if (row.x) return {*row.x};
   std::vector<double> all;
-  for (const Row& other : a.rows)
+  for (const AblationRow& other : a.rows)
     if (other.x) all.push_back(*other.x);
   const auto [first, last] = std::minmax_element(all.begin(), all.end());
   return {*first, *last};
@@ -86,30 +112,30 @@ void draw_curves(const Ablation& a, const std::vector<Run>& runs, const std::str
   report::LinePlot plot{a.title, a.x_label, {}, false};
   for (const std::string& data : data_of(runs))
     plot.panels.push_back(panel(a, "here, " + data_words().at(data), [&](size_t r) {
-      const Measured m = measured(runs, r, data);
-      return m.count > 0 ? m.mean : std::nan("");
+      const analysis::Estimate e = ablations::measured(runs, r, data);
+      return e.count > 0 ? e.mean : std::nan("");
     }));
-  if (has_paper(a, &Row::c10))
+  if (has_paper(a, &AblationRow::c10))
     plot.panels.push_back(panel(a, "the paper, CIFAR-10", [&](size_t r) { return or_nan(a.rows[r].c10); }));
   write_plot(plot, path);
 }
 
 void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
   report::BarPlot plot{a.title, "top-1, percent", {}, {}, true};
-  for (const Row& row : a.rows) plot.categories.push_back(row.label);
+  for (const AblationRow& row : a.rows) plot.categories.push_back(row.label);
   for (const std::string& data : data_of(runs)) {
     report::BarSeries series{"here, " + data_words().at(data), {}};
     for (size_t r = 0; r < a.rows.size(); ++r) {
-      const Measured m = measured(runs, r, data);
-      series.values.push_back(m.count > 0 ? m.mean : std::nan(""));
+      const analysis::Estimate e = ablations::measured(runs, r, data);
+      series.values.push_back(e.count > 0 ? e.mean : std::nan(""));
     }
     plot.series.push_back(std::move(series));
   }
   for (const auto& [name, column] :
-       {std::pair{"the paper, CIFAR-10", &Row::c10}, {"the paper, CIFAR-100", &Row::c100}}) {
+       {std::pair{"the paper, CIFAR-10", &AblationRow::c10}, {"the paper, CIFAR-100", &AblationRow::c100}}) {
     if (!has_paper(a, column)) continue;
     report::BarSeries series{name, {}};
-    for (const Row& row : a.rows) series.values.push_back(or_nan(row.*column));
+    for (const AblationRow& row : a.rows) series.values.push_back(or_nan(row.*column));
     plot.series.push_back(std::move(series));
   }
   write_plot(plot, path);
@@ -117,36 +143,37 @@ void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::strin
 
 }  // namespace
 
-Measured measured(const std::vector<Run>& runs, size_t row, const std::string& data) {
-  Measured m;
-  for (const Run& run : runs) {
-    if (run.row != row || run.data != data || !run.top1) continue;
-    m.low = m.count == 0 ? *run.top1 : std::min(m.low, *run.top1);
-    m.high = m.count == 0 ? *run.top1 : std::max(m.high, *run.top1);
-    m.mean += (*run.top1 - m.mean) / static_cast<double>(++m.count);
-  }
-  return m;
-}
-
 std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
   using enum Table::Align;
   std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
-  for (const std::string& data : data_of(runs)) columns.push_back({"here, " + data_words().at(data), right});
+  const size_t baseline = ablations::baseline_row(a);
+  for (const std::string& data : data_of(runs)) {
+    columns.push_back({"here, " + data_words().at(data), right});
+    if (has_seeds(runs)) columns.push_back({"against " + a.rows[baseline].label, right});
+  }
   columns.insert(columns.end(), {{"paper, CIFAR-10", right}, {"CIFAR-100", right}});
   Table table(std::move(columns));
   for (size_t r = 0; r < a.rows.size(); ++r) {
-    const Row& row = a.rows[r];
+    const AblationRow& row = a.rows[r];
     std::vector<std::string> cells = {
         row.label, row.attention,
         fmt::format("{:.2f} %", 100 * ablations::picture_cost(first_run(runs, r).recipe).pruning_ratio)};
-    for (const std::string& data : data_of(runs)) cells.push_back(measured_text(measured(runs, r, data)));
+    for (const std::string& data : data_of(runs)) {
+      cells.push_back(measured_text(ablations::measured(runs, r, data)));
+      if (has_seeds(runs))
+        cells.push_back(r == baseline ? "" : compared_text(ablations::compared(runs, r, baseline, data)));
+    }
     cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
     table.add_row(std::move(cells));
   }
   const training::Recipe& recipe = runs.front().recipe;
+  const char* const seeds = has_seeds(runs)
+                                ? " Mean ± deviation over seeds; against: the mean difference with the same "
+                                  "seed, with p of a paired t-test, * below 0.05."
+                                : "";
   return fmt::format(
-      "{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: ViT-B, 100 epochs.\n", a.title,
-      a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale));
+      "{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: ViT-B, 100 epochs.{}\n", a.title,
+      a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale), seeds);
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
@@ -166,6 +193,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
                     {"attention", a.rows[r].attention},
                     {"pruning_ratio", ablations::picture_cost(first_run(runs, r).recipe).pruning_ratio},
                     {"runs", list},
+                    {"measured", measured_json(a, runs, r)},
                     {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
   }
   return {{"name", a.name}, {"title", a.title}, {"scale", word_of(scale)}, {"unit", "percent"}, {"rows", rows}};

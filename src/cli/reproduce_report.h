@@ -10,13 +10,6 @@
 
 namespace fib::cli {
 
-/// Mean and spread of a row's runs on one dataset; count 0 where none has finished.
-struct Measured {
-  int64_t count = 0;
-  double mean = 0, low = 0, high = 0;  ///< top-1 in percent
-};
-Measured measured(const std::vector<ablations::Run>& runs, size_t row, const std::string& data);
-
 std::string reproduced_text(const ablations::Ablation& ablation, const std::vector<ablations::Run>& runs,
                             ablations::Scale scale);
 nlohmann::ordered_json reproduced_json(const ablations::Ablation& ablation, const std::vector<ablations::Run>& runs,

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "analysis/paper/tables.h"
 #include "attention/catalogue.h"
 #include "base/nearest.h"
 
@@ -52,19 +53,43 @@ class Fields {
   std::vector<std::string> known_;
 };
 
-Row read_row(const toml::table& table, const std::string& file) {
-  Row row;
+/// Which part of the paper a row stands beside; no table, no numbers.
+struct PaperPlace {
+  std::string table, columns;
+};
+
+/// What the paper's table says of the row called `name`.
+void add_papers_numbers(AblationRow& row, const std::string& name, const PaperPlace& place) {
+  const paper::Table& table = paper::find_table(place.table);
+  const std::string group = place.columns.empty() ? "" : place.columns + " / ";
+  row.c10 = table.number(name, group + "C10");
+  row.c100 = table.number(name, group + "C100");
+  if (row.attention.empty()) row.attention = table.row(name).attention;
+}
+
+/// Throws std::invalid_argument where paper or attention do not exist.
+void complete(AblationRow& row, const std::string& name, const PaperPlace& place) {
+  if (!place.table.empty()) add_papers_numbers(row, name.empty() ? row.label : name, place);
+  if (row.label.empty() || row.attention.empty()) throw std::invalid_argument("a row needs a label and an attention");
+  attention::check_spec(AttentionSpec::parse(row.attention));
+}
+
+AblationRow read_row(const toml::table& table, const std::string& file, PaperPlace place) {
+  AblationRow row;
+  std::string name;
   Fields fields(table, file);
   fields.text("label", row.label);
   fields.text("attention", row.attention);
   fields.text("series", row.series);
   fields.number("x", row.x);
-  fields.number("c10", row.c10);
-  fields.number("c100", row.c100);
+  fields.text("paper", name);
+  fields.text("columns", place.columns);
   fields.finish();
-  if (row.label.empty() || row.attention.empty())
-    throw std::invalid_argument(fields.where(table) + "a row needs a label and an attention");
-  attention::check_spec(AttentionSpec::parse(row.attention));
+  try {
+    complete(row, name, place);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fields.where(table) + error.what());
+  }
   return row;
 }
 
@@ -90,11 +115,14 @@ Ablation read_ablation(const std::filesystem::path& file) {
   fields.text("command", ablation.command);
   fields.text("needs", ablation.needs);
   fields.text("x_label", ablation.x_label);
+  PaperPlace place;
+  fields.text("paper", place.table);
+  fields.text("columns", place.columns);
   fields.finish({"rows"});
   if (const toml::array* rows = table["rows"].as_array()) {
     for (const toml::node& row : *rows) {
       if (!row.is_table()) throw std::invalid_argument(fields.where(row) + "rows must be tables, [[rows]]");
-      ablation.rows.push_back(read_row(*row.as_table(), file.string()));
+      ablation.rows.push_back(read_row(*row.as_table(), file.string(), place));
     }
   }
   return ablation;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The paper's tables and figures as files of rows: what varies, and what the paper found.
+// The paper's tables and figures as files of rows: what varies. What the paper found is looked up in analysis/paper.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace fib::ablations {
 
-struct Row {
+struct AblationRow {
   std::string label, attention;
   std::string series;               ///< which curve of the figure; empty in tables
   std::optional<double> x;          ///< its place on the axis
-  std::optional<double> c10, c100;  ///< the paper's top-1 in percent
+  std::optional<double> c10, c100;  ///< the paper's top-1 in percent, from its table
 };
 
 struct Ablation {
@@ -23,11 +23,13 @@ struct Ablation {
   std::string command;  ///< what shows it, where nothing is to be trained here
   std::string needs;    ///< what is missing for it
   std::string x_label;
-  std::vector<Row> rows;
+  std::vector<AblationRow> rows;
 };
 
-/// Throws std::invalid_argument with file and line for an unknown key, a value of another kind or an attention that
-/// does not exist; std::runtime_error when the file cannot be read.
+/// A file that names one of the paper's tables (`paper`) takes its rows by label, or by `paper` in the row, with their
+/// attention where the row has none of its own; `columns` chooses a group of the table's columns, for all rows or for
+/// one. Throws std::invalid_argument with file and line for an unknown key, a value of another kind, an attention or a
+/// row of the paper that does not exist; std::runtime_error when the file cannot be read.
 Ablation read_ablation(const std::filesystem::path& file);
 
 /// All files of a folder, by name.

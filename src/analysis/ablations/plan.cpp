@@ -34,7 +34,7 @@ const std::vector<ScaleRow>& scale_rows() {
 
 const ScaleRow& row_of(Scale scale) { return scale_rows()[static_cast<size_t>(scale)]; }
 
-Recipe recipe_for(const Row& row, const char* file, int64_t seed, const Request& request) {
+Recipe recipe_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
   Recipe recipe;
   training::read_toml_file(recipe, request.recipes / file);
   recipe.attention = row.attention;
@@ -42,6 +42,14 @@ Recipe recipe_for(const Row& row, const char* file, int64_t seed, const Request&
   for (const auto& [key, value] : request.overrides) training::find_option(key).parse(recipe, value);
   training::check_recipe(recipe);
   return recipe;
+}
+
+std::vector<std::string> arguments_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
+  std::vector<std::string> arguments = {"--recipe", (request.recipes / file).string(), "--attention=" + row.attention,
+                                        "--seed=" + std::to_string(seed)};
+  for (const auto& [key, value] : request.overrides)
+    arguments.push_back(training::find_option(key).flag() + "=" + value);
+  return arguments;
 }
 
 /// fib-wmin:wmin=5,wmax=N/3 as a name that files may have.
@@ -114,11 +122,12 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request) {
   for (size_t r = 0; r < ablation.rows.size(); ++r) {
     for (const auto& [data, file] : row_of(request.scale).recipes) {
       for (int64_t seed = 0; seed < request.seeds; ++seed) {
-        const Row& row = ablation.rows[r];
+        const AblationRow& row = ablation.rows[r];
         const std::string name = file_name(row.attention) + "." + data + "." + std::to_string(seed);
         Run run{r,
                 data,
                 recipe_for(row, file, seed, request),
+                arguments_for(row, file, seed, request),
                 request.out / word_of(request.scale) / name,
                 State::missing,
                 std::nullopt,

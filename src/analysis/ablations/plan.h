@@ -34,6 +34,7 @@ struct Run {
   size_t row = 0;    ///< of the ablation
   std::string data;  ///< "c10", "c100" or "fashion"
   training::Recipe recipe;
+  std::vector<std::string> arguments;  ///< of `fib train`, which make the same recipe
   std::filesystem::path directory;
   State state = State::missing;
   std::optional<double> top1;     ///< in percent, of a finished run

@@ -7,6 +7,7 @@
 #include <set>
 #include <thread>
 
+#include "analysis/ablations/commands.h"
 #include "base/atomic_file.h"
 #include "cli/app.h"
 #include "cli/options.h"
@@ -25,7 +26,7 @@ using ablations::Run;
 using ablations::State;
 
 struct ReproduceArguments {
-  std::string name, scale = "tiny", out = "runs/reproduce", recipes;
+  std::string name, scale = "tiny", out = "runs/reproduce", recipes, plan;
   std::vector<std::string> set;
   int64_t jobs = 1, seeds = 1;
   bool list = false, resume = false, json = false;
@@ -144,6 +145,10 @@ void write_results(const ReproduceArguments& a, const Ablation& ablation, const 
     fmt::print("{}\nWritten to {}.txt, .json and .svg\n", text, stem);
 }
 
+void print_plan(const ReproduceArguments& a, const std::vector<Run>& runs) {
+  fmt::print("{}", a.plan == "slurm" ? ablations::slurm_script(a.name, runs) : ablations::shell_commands(runs));
+}
+
 void show_list(const ReproduceArguments& a, bool quiet) {
   const ablations::Request request = request_of(a);
   const auto all = ablations::read_ablations(request.recipes / "ablations");
@@ -163,6 +168,7 @@ void run(const ReproduceArguments& a, const Globals& globals) {
   if (!ablation.needs.empty()) throw std::runtime_error(a.name + " needs " + ablation.needs);
   if (ablation.rows.empty()) throw std::invalid_argument(a.name + " needs no training of its own: " + ablation.command);
   std::vector<Run> runs = plan(ablation, request);
+  if (!a.plan.empty()) return print_plan(a, runs);
   train_missing(a, ablation, runs, quiet || a.json);
   write_results(a, ablation, runs, quiet);
 }
@@ -175,6 +181,12 @@ void declare(CLI::App& command, ReproduceArguments& a) {
       ->capture_default_str();
   add_integer(command, "--jobs", a.jobs, {1, 1024}, "runs at once; they share the cores")->capture_default_str();
   add_integer(command, "--seeds", a.seeds, {1, 100}, "runs of each row")->capture_default_str();
+  command
+      .add_option("--plan", a.plan, "train nothing: print a command for each run that is left, or a Slurm job array")
+      ->type_name("[commands|slurm]")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"commands", "slurm"}))
+      ->default_str("commands");
   command.add_flag("--resume", a.resume, "continue runs that were interrupted");
   command.add_option("--out", a.out, "folder of runs and results; finished runs in it are used again")
       ->type_name("DIR")
@@ -187,7 +199,8 @@ void declare(CLI::App& command, ReproduceArguments& a) {
   command.footer(
       "Ctrl-C saves what is being trained; --resume goes on from there and repeats nothing that has finished.\n"
       "Example: fib reproduce --list\n"
-      "Example: fib reproduce table-sequences --scale tiny --jobs 2");
+      "Example: fib reproduce table-sequences --scale tiny --jobs 2\n"
+      "Example: fib reproduce table-sota --scale paper --seeds 3 --plan slurm > table-sota.sh && sbatch table-sota.sh");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/paper_diversity.h"
+#include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
 #include "cli/table.h"
 #include "cli/torch/analyze_options.h"
@@ -21,8 +21,11 @@ struct DiversityRow {
   std::string name, attention, data;
   int64_t layer;
   analysis::FiveNumbers numbers;
-  std::optional<analysis::PaperDiversity> paper;
+  std::optional<analysis::FiveNumbers> paper;
 };
+
+/// The mechanism without its options.
+std::string name_of(const std::string& attention) { return AttentionSpec::parse(attention).name; }
 
 DiversityRow measure_diversity(const AnalyzeArguments& a, const training::TrainedModel& subject, bool quiet) {
   const int64_t layer = chosen_layer(a, *subject.module);
@@ -36,11 +39,10 @@ DiversityRow measure_diversity(const AnalyzeArguments& a, const training::Traine
           subject.data,
           layer + 1,
           analysis::five_numbers(std::move(values)),
-          analysis::paper_diversity(AttentionSpec::parse(subject.attention).name)};
+          paper::head_diversity(name_of(subject.attention))};
 }
 
-template <class Numbers>
-ordered_json five_json(const Numbers& n) {
+ordered_json five_json(const analysis::FiveNumbers& n) {
   return {{"min", n.min}, {"q1", n.q1}, {"median", n.median}, {"q3", n.q3}, {"max", n.max}};
 }
 
@@ -60,8 +62,7 @@ ordered_json diversity_json(const std::vector<DiversityRow>& rows) {
   return {{"measure", "head diversity"}, {"unit", "percent"}, {"rows", list}};
 }
 
-template <class Numbers>
-std::vector<std::string> five_cells(std::string name, const std::string& what, const Numbers& n) {
+std::vector<std::string> five_cells(std::string name, const std::string& what, const analysis::FiveNumbers& n) {
   std::vector<std::string> row = {std::move(name), what};
   for (double v : {n.min, n.q1, n.median, n.q3, n.max}) row.push_back(fmt::format("{:.2f}", v));
   return row;
@@ -73,7 +74,7 @@ std::string diversity_text(const std::vector<DiversityRow>& rows) {
       {{"run"}, {"attention"}, {"min", right}, {"Q1", right}, {"median", right}, {"Q3", right}, {"max", right}});
   for (const DiversityRow& row : rows) {
     table.add_row(five_cells(row.name, row.attention, row.numbers));
-    if (row.paper) table.add_row(five_cells("", "the paper's " + std::string(row.paper->attention), *row.paper));
+    if (row.paper) table.add_row(five_cells("", "the paper's " + name_of(row.attention), *row.paper));
   }
   return table.to_string() +
          fmt::format("\nHead diversity in percent, layer {}, {} images of {}. The paper's: ViT-B on CIFAR-10.\n",
@@ -86,7 +87,7 @@ report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
     const auto& n = row.numbers;
     plot.boxes.push_back({row.name, n.min, n.q1, n.median, n.q3, n.max});
     if (const auto& p = row.paper)
-      plot.boxes.push_back({"paper: " + std::string(p->attention), p->min, p->q1, p->median, p->q3, p->max, true});
+      plot.boxes.push_back({"paper: " + name_of(row.attention), p->min, p->q1, p->median, p->q3, p->max, true});
   }
   return plot;
 }

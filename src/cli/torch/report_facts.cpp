@@ -8,7 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "analysis/paper_diversity.h"
+#include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
 #include "analysis/torch/predictions.h"
 #include "attention/catalogue.h"
@@ -103,10 +103,11 @@ PageRun report_run(const std::string& directory, const TrainedModel& subject, co
 std::vector<report::Box> paper_boxes(const std::vector<PageRun>& runs) {
   std::vector<report::Box> boxes;
   for (const PageRun& run : runs) {
-    const auto p = analysis::paper_diversity(AttentionSpec::parse(run.record.attention).name);
-    const auto same = [&](const report::Box& box) { return box.name == p->attention; };
+    const std::string name = AttentionSpec::parse(run.record.attention).name;
+    const auto p = paper::head_diversity(name);
+    const auto same = [&](const report::Box& box) { return box.name == name; };
     if (p && std::none_of(boxes.begin(), boxes.end(), same))
-      boxes.push_back({std::string(p->attention), p->min, p->q1, p->median, p->q3, p->max, true});
+      boxes.push_back({name, p->min, p->q1, p->median, p->q3, p->max, true});
   }
   return boxes;
 }

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "analysis/ablations/ablation.h"
+#include "analysis/ablations/commands.h"
 #include "analysis/ablations/plan.h"
+#include "analysis/ablations/results.h"
 #include "files.h"
 #include "training/recipe/toml.h"
 
@@ -49,14 +51,25 @@ TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {
     EXPECT_EQ(a.rows.empty(), !(a.command.empty() && a.needs.empty()));
     trained += a.rows.empty() ? 0 : 1;
     std::set<std::string> labels;
-    for (const Row& row : a.rows) EXPECT_TRUE(labels.insert(row.label).second) << row.label;
+    for (const AblationRow& row : a.rows) EXPECT_TRUE(labels.insert(row.label).second) << row.label;
     for (Scale scale : {Scale::tiny, Scale::small, Scale::paper})
       EXPECT_EQ(plan(a, request(folder.path(), scale)).size(), a.rows.size() * (scale == Scale::paper ? 2 : 1));
   }
   EXPECT_EQ(trained, 9U) << "the paper's ablations and its comparison of mechanisms";
 }
 
-TEST(Ablations, carry_the_papers_numbers) {
+TEST(Ablations, take_the_papers_numbers_from_its_tables) {
+  const Ablation diagonal = read_ablation(kRecipes / "ablations/table-diagonal.toml");
+  EXPECT_EQ(diagonal.rows[2].label, "w = 10, with");
+  EXPECT_EQ(diagonal.rows[2].c10, 86.8);
+  EXPECT_EQ(diagonal.rows[3].c10, 87.0);
+  const Ablation bigbird = read_ablation(kRecipes / "ablations/table-bigbird.toml");
+  EXPECT_EQ(bigbird.rows[2].c10, 86.33);
+  EXPECT_EQ(bigbird.rows[2].c100, std::nullopt);
+  const Ablation sota = read_ablation(kRecipes / "ablations/table-sota.toml");
+  ASSERT_EQ(sota.rows.size(), 9U);
+  EXPECT_EQ(sota.rows[2].attention, "topk");
+  EXPECT_EQ(sota.rows[8].c100, 70.7);
   const Ablation sequences = read_ablation(kRecipes / "ablations/table-sequences.toml");
   ASSERT_EQ(sequences.rows.size(), 5U);
   EXPECT_EQ(sequences.rows[4].attention, "fib-1-1");
@@ -73,6 +86,7 @@ TEST(Ablations, name_the_line_of_a_mistake) {
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\n"), "needs a label and an attention"));
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\nattention = \"ful\"\n"), "'ful'"));
   EXPECT_TRUE(mentions(refusal("[[rows]\n"), "line 1"));
+  EXPECT_TRUE(mentions(refusal("paper = \"sota\"\n[[rows]]\nlabel = \"BigBirds\"\n"), "line 2: unknown row"));
   EXPECT_TRUE(mentions(error_of([&] { read_ablation(folder / "none.toml"); }), "none.toml"));
   EXPECT_TRUE(mentions(error_of([] { find_ablation({named("table-a")}, "table-b"); }), "table-a"));
 }
@@ -135,6 +149,88 @@ TEST(Plan, estimates_the_images_that_the_dataset_has) {
     return estimated_seconds(runs[0], runs, 10);
   };
   EXPECT_NEAR(seconds("cifar100") / seconds("cifar10"), 10, 1e-9) << "ten images of a hundred classes, of ten classes";
+}
+
+/// What a shell makes of a line.
+std::string shell(const std::string& line, const std::filesystem::path& output) {
+  EXPECT_EQ(std::system(("exec >" + output.string() + "; " + line).c_str()), 0) << line;
+  return test::read_file(output);
+}
+
+TEST(Plan, is_a_command_for_each_run_that_is_left) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder,
+                               "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n"
+                               "[[rows]]\nlabel = \"b\"\nattention = \"fib-wmin:wmin=5,wmax=N/3\"\n"
+                               "[[rows]]\nlabel = \"c\"\nattention = \"full\"\n");
+  Request asked = request("a folder");
+  asked.overrides = {{"epochs", "2"}};
+  const auto runs = plan(a, asked);
+  const std::string recipe = (kRecipes / "ablation-tiny.toml").string();
+  EXPECT_EQ(shell_commands(runs), "fib train --recipe " + recipe +
+                                      " --attention=full --seed=0 --epochs=2 --out 'a folder/tiny/full.fashion.0'\n" +
+                                      "fib train --recipe " + recipe +
+                                      " --attention=fib-wmin:wmin=5,wmax=N/3 --seed=0 --epochs=2" +
+                                      " --out 'a folder/tiny/fib-wmin_wmin=5_wmax=N-3.fashion.0'\n");
+}
+
+TEST(Plan, leaves_out_what_has_finished_and_resumes_what_was_interrupted) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder,
+                               "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n"
+                               "[[rows]]\nlabel = \"b\"\nattention = \"local\"\n");
+  auto runs = plan(a, request(folder.path()));
+  pretend_finished(runs[0]);
+  pretend_finished(runs[1]);
+  std::filesystem::remove(runs[1].directory / "summary.json");
+  runs = plan(a, request(folder.path()));
+  EXPECT_EQ(shell_commands(runs), "fib train --resume --out " + runs[1].directory.string() + "\n");
+}
+
+TEST(Plan, as_a_job_array_trains_resumes_and_repeats_nothing) {
+  const test::TemporaryDirectory folder;
+  const Ablation a = file_with(folder,
+                               "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n"
+                               "[[rows]]\nlabel = \"b\"\nattention = \"local\"\n");
+  const auto runs = plan(a, request(folder.path()));
+  write_file(folder / "job.sh", slurm_script("table", runs));
+  EXPECT_TRUE(mentions(slurm_script("table", runs), "#SBATCH --array=0-1\n"));
+  const std::string task =
+      "srun() { echo \"$@\"; }; SLURM_ARRAY_TASK_ID=1; SLURM_JOB_ID=7; . " + (folder / "job.sh").string();
+  const auto output = folder / "output";
+  EXPECT_TRUE(mentions(shell("bash -c '" + task + "'", output), "fib train --recipe "));
+  EXPECT_TRUE(mentions(test::read_file(output), "--attention=local --seed=0 --out " + runs[1].directory.string()));
+  pretend_finished(runs[1]);
+  EXPECT_EQ(shell("bash -c '" + task + "'", output), "");
+  std::filesystem::remove(runs[1].directory / "summary.json");
+  EXPECT_EQ(shell("bash -c '" + task + "'", output), "fib train --resume --out " + runs[1].directory.string() + "\n");
+  EXPECT_EQ(slurm_script("table", {}), "");
+}
+
+TEST(Results, compare_rows_seed_by_seed) {
+  const auto run = [](size_t row, int64_t seed, std::optional<double> top1) {
+    Run result;
+    result.row = row;
+    result.data = "c10";
+    result.recipe.seed = seed;
+    result.top1 = top1;
+    return result;
+  };
+  const std::vector<Run> runs = {run(0, 0, 80), run(0, 1, 84), run(0, 2, std::nullopt), run(1, 0, 81), run(1, 1, 87),
+                                 run(1, 2, 90), run(2, 0, 70)};
+  EXPECT_EQ(measured(runs, 0, "c10").count, 2);
+  EXPECT_DOUBLE_EQ(measured(runs, 1, "c10").mean, 86);
+  EXPECT_EQ(measured(runs, 0, "c100").count, 0);
+  const auto test = compared(runs, 1, 0, "c10");
+  ASSERT_TRUE(test.has_value());
+  EXPECT_EQ(test->pairs, 2) << "the third seed of the baseline has not finished";
+  EXPECT_DOUBLE_EQ(test->difference, 2);
+  EXPECT_FALSE(compared(runs, 2, 0, "c10").has_value()) << "one seed says nothing";
+}
+
+TEST(Results, compare_with_full_attention_where_the_table_has_it) {
+  EXPECT_EQ(baseline_row(read_ablation(kRecipes / "ablations/table-windows.toml")), 15U);
+  EXPECT_EQ(baseline_row(read_ablation(kRecipes / "ablations/table-sequences.toml")), 0U);
 }
 
 TEST(Plan, has_a_run_for_every_seed) {

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan for machines other than this one: the runs that are still to be made, as commands or as a job array.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/ablations/plan.h"
+
+namespace fib::ablations {
+
+/// One line of `fib train` for each run that has not finished, each directory once; those that were interrupted resume.
+std::string shell_commands(const std::vector<Run>& runs);
+
+/// A Slurm script with one task for each of them. Submitted again it does what is left: a task whose run has finished
+/// ends at once, one that was interrupted resumes, and one that reaches its time limit puts itself back in the queue.
+std::string slurm_script(const std::string& name, const std::vector<Run>& runs);
+
+}  // namespace fib::ablations
