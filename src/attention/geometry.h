@@ -34,6 +34,7 @@ struct Geometry {
   int64_t query_tokens() const { return cls + query_grid.tokens(); }
   int64_t key_tokens() const { return cls + key_grid.tokens(); }
   bool square() const { return query_grid == key_grid; }
+  friend bool operator==(const Geometry&, const Geometry&) = default;
   double score_scale() const { return scale.value_or(1.0 / std::sqrt(static_cast<double>(head_dim))); }
 };
 

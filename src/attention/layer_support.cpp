@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 
 namespace fib::attention {
 namespace {
@@ -9,9 +9,10 @@ namespace {
 /// The registry of patterns knows nothing of masking: what is outside a support is not its business.
 AttentionSpec pattern_spec(const AttentionSpec& spec) {
   check_spec(spec);
+  const std::string masking = masking_option().key;
   AttentionSpec pattern{spec.name, {}};
   for (const auto& option : spec.options) {
-    if (option.first != "masking") pattern.options.push_back(option);
+    if (option.first != masking) pattern.options.push_back(option);
   }
   return pattern;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/model_options.h"
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 
 namespace fib::cli {
 

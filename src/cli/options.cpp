@@ -7,7 +7,7 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 
 namespace fib::cli {
 namespace {
@@ -43,7 +43,7 @@ void add_shorthands(CLI::App& app, Arguments& a) {
 const char* const kAttentionHelp = "NAME or NAME:key=value,key=value; fib attentions lists them";
 
 bool has_option(const AttentionSpec& spec, const std::string& key) {
-  const auto& options = attention::find_entry(spec.name).info.options;
+  const auto& options = attention::find_mechanism(spec.name).options;
   return std::any_of(options.begin(), options.end(), [&](const PatternOption& o) { return o.key == key; });
 }
 

@@ -157,7 +157,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
     const AblationRow& row = a.rows[r];
     std::vector<std::string> cells = {
         row.label, row.attention,
-        fmt::format("{:.2f} %", 100 * ablations::picture_cost(first_run(runs, r).recipe).pruning_ratio)};
+        fmt::format("{:.2f} %", 100 * ablations::image_cost(first_run(runs, r).recipe).pruning_ratio)};
     for (const std::string& data : data_of(runs)) {
       cells.push_back(measured_text(ablations::measured(runs, r, data)));
       if (has_seeds(runs))
@@ -191,7 +191,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
     }
     rows.push_back({{"label", a.rows[r].label},
                     {"attention", a.rows[r].attention},
-                    {"pruning_ratio", ablations::picture_cost(first_run(runs, r).recipe).pruning_ratio},
+                    {"pruning_ratio", ablations::image_cost(first_run(runs, r).recipe).pruning_ratio},
                     {"runs", list},
                     {"measured", measured_json(a, runs, r)},
                     {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});

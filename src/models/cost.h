@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model costs for one picture, counted from its dimensions alone.
+// What a model costs for one image, counted from its dimensions alone.
 #pragma once
 
 #include <vector>
 
-#include "attention/cost.h"
+#include "attention/registry.h"
 #include "models/table.h"
 
 namespace fib::models {
@@ -14,13 +14,13 @@ struct AttentionLayer {
   AttentionSpec attention;
   attention::Geometry geometry;  ///< with the q and k channels that the attention asks for
   bool replaced = true;          ///< whether it is the attention that was asked for
-  int64_t samples = 1;           ///< of one picture: its windows
+  int64_t samples = 1;           ///< of one image: its windows
 };
 
 /// In order of depth.
 std::vector<AttentionLayer> attention_layers(const Dimensions& dims);
 
-/// Multiply-accumulates of one picture by part; the attention parts as the paper counts them (attention::Cost).
+/// Multiply-accumulates of one image by part; the attention parts as the paper counts them (attention::Cost).
 struct Cost {
   double patch_embed = 0;  ///< what makes tokens of pixels, and fewer, wider tokens of tokens
   double qkv = 0;          ///< with the convolutions that pool keys and values

@@ -3,12 +3,21 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "attention/catalogue.h"
 #include "models/kinds.h"
-#include "models/meter.h"
 
 namespace fib::models {
 namespace {
+
+ModelRow cvt(const char* name, int64_t resolution, std::vector<Stage> stages, int64_t classes = 1000) {
+  ModelRow row = staged_row(name, resolution, 4, std::move(stages), classes);
+  row.crop_ratio = 0.875;
+  return row;
+}
+
+std::vector<ModelRow> cvt_rows() {
+  return {cvt("cvt_13_224", 224, {{64, 1, 1}, {192, 2, 3}, {384, 10, 6}}),
+          in_group(ModelGroup::test, cvt("mini_cvt", 64, {{8, 1, 1}, {24, 1, 3}, {48, 2, 6}}, 10))};
+}
 
 /// A convolution of 7 pixels every 4, with 2 beyond the border; then ones of 3 every 2.
 std::vector<attention::Grid> cvt_grids(const Dimensions& d) {
@@ -37,43 +46,44 @@ std::vector<AttentionLayer> cvt_layers(const Dimensions& d) {
   return layers;
 }
 
-void count_cvt_block(Meter& meter, const AttentionLayer& layer, int64_t dim) {
+void count_cvt_block(CostCounter& count, const AttentionLayer& layer, int64_t dim) {
   const attention::Geometry& g = layer.geometry;
-  meter.norm(dim);
+  count.norm(dim);
   for (int64_t outputs : {g.query_grid.tokens(), g.key_grid.tokens(), g.key_grid.tokens()}) {
-    meter.conv(&Cost::qkv, outputs, {dim, dim, 3, true});
-    meter.norm(dim);
+    count.conv(&Cost::qkv, outputs, {dim, dim, 3, true});
+    count.norm(dim);
   }
-  meter.linear(&Cost::qkv, g.query_tokens(), {dim, g.heads * g.head_dim});
-  meter.linear(&Cost::qkv, g.key_tokens(), {dim, g.heads * g.head_dim});
-  meter.linear(&Cost::qkv, g.key_tokens(), {dim, g.heads * g.value_dim});
-  meter.attention(layer);
-  meter.linear(&Cost::projection, g.query_tokens(), {dim, dim});
-  meter.norm(dim);
-  meter.mlp(g.query_tokens(), dim, 4 * dim);
+  count.linear(&Cost::qkv, g.query_tokens(), {dim, g.heads * g.head_dim});
+  count.linear(&Cost::qkv, g.key_tokens(), {dim, g.heads * g.head_dim});
+  count.linear(&Cost::qkv, g.key_tokens(), {dim, g.heads * g.value_dim});
+  count.attention(layer);
+  count.linear(&Cost::projection, g.query_tokens(), {dim, dim});
+  count.norm(dim);
+  count.mlp(g.query_tokens(), dim, 4 * dim);
 }
 
 Cost cvt_cost(const Dimensions& d) {
   const std::vector<attention::Grid> grid = cvt_grids(d);
   const std::vector<AttentionLayer> layers = cvt_layers(d);
-  Meter meter(grid[0].tokens());
+  CostCounter count(grid[0].tokens());
   auto layer = layers.begin();
   int64_t from = d.options.channels;
   for (size_t s = 0; s < d.row.stages.size(); ++s) {
     const Stage& stage = d.row.stages[s];
-    meter.conv(&Cost::patch_embed, grid[s].tokens(), {from, stage.dim, s == 0 ? 7 : 3, false, true});
-    meter.norm(stage.dim);
-    for (int64_t i = 0; i < stage.depth; ++i) count_cvt_block(meter, *layer++, stage.dim);
+    count.conv(&Cost::patch_embed, grid[s].tokens(), {from, stage.dim, s == 0 ? 7 : 3, false, true});
+    count.norm(stage.dim);
+    for (int64_t i = 0; i < stage.depth; ++i) count_cvt_block(count, *layer++, stage.dim);
     from = stage.dim;
   }
-  meter.parameters(from);  // the class token
-  meter.norm(from);
-  meter.head(from, d.row.classes);
-  return meter.total();
+  count.parameters(from);  // the class token
+  count.norm(from);
+  count.head(from, d.row.classes);
+  return count.total();
 }
 
 }  // namespace
 
-const Kind kCvt{"cvt", "head", refuse_other_patches, cvt_layers, cvt_cost};
+extern const Kind kCvt;
+const Kind kCvt{"cvt", "head", false, cvt_rows, refuse_other_patches, cvt_layers, cvt_cost};
 
 }  // namespace fib::models

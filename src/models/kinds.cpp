@@ -1,30 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/kinds.h"
 
-#include <stdexcept>
+#include <fmt/format.h>
 
-#include "attention/catalogue.h"
+#include <algorithm>
+#include <stdexcept>
 
 namespace fib::models {
 
-const Kind& kind_of(const Row& row) {
-  for (const Kind* kind : {&kVit, &kConvit, &kSwin, &kIformer, &kCvt, &kMvit}) {
-    if (row.kind == kind->name) return *kind;
-  }
-  throw std::logic_error("model " + row.name + " is of an unknown kind: " + row.kind);
+extern const Kind kVit, kConvit, kSwin, kIformer, kCvt, kMvit;
+
+const std::vector<const Kind*>& kinds() {
+  static const std::vector<const Kind*> list = {&kVit, &kConvit, &kSwin, &kIformer, &kCvt, &kMvit};
+  return list;
+}
+
+ModelRow staged_row(const char* name, int64_t resolution, int64_t patch, std::vector<Stage> stages, int64_t classes) {
+  ModelRow row{name, resolution, patch, stages.front().dim, 0, stages.front().heads, classes, std::move(stages)};
+  for (const Stage& stage : row.stages) row.depth += stage.depth;
+  row.replaced = static_cast<int64_t>(row.stages.size());
+  return row;
+}
+
+ModelRow in_group(ModelGroup group, ModelRow row) {
+  row.group = group;
+  row.crop_ratio = 1;
+  return row;
 }
 
 void refuse_other_patches(const Dimensions& dims) {
   const int64_t own = find_row(dims.row.name).patch;
   if (dims.row.patch == own) return;
-  throw std::invalid_argument(dims.row.name + " makes tokens of " + std::to_string(own) + " x " + std::to_string(own) +
-                              " pixels with convolutions, got a patch of " + std::to_string(dims.row.patch));
+  throw std::invalid_argument(fmt::format("{} makes tokens of {} x {} pixels with convolutions, got a patch of {}",
+                                          dims.row.name, own, own, dims.row.patch));
 }
 
 AttentionSpec spec_of(const Dimensions& dims, bool replaced) {
   const AttentionSpec& asked = dims.options.attention;
-  const bool dense = attention::find_entry(asked.name).family == attention::Family::dense;
-  return replaced || dense ? asked : AttentionSpec{"full", {}};
+  return replaced || attention::find_mechanism(asked.name).dense ? asked : AttentionSpec{"full", {}};
 }
 
 AttentionLayer square_layer(const AttentionSpec& spec, const LayerPlace& place) {
@@ -41,10 +54,60 @@ AttentionLayer square_layer(const AttentionSpec& spec, const LayerPlace& place) 
 
 attention::Grid halved(const attention::Grid& grid) { return {(grid.height + 1) / 2, (grid.width + 1) / 2}; }
 
-std::string classifier_of(const Row& row) { return kind_of(row).classifier; }
+std::vector<AttentionLayer> attention_layers(const Dimensions& dims) { return dims.row.kind->layers(dims); }
 
-std::vector<AttentionLayer> attention_layers(const Dimensions& dims) { return kind_of(dims.row).layers(dims); }
+Cost cost(const Dimensions& dims) { return dims.row.kind->cost(dims); }
 
-Cost cost(const Dimensions& dims) { return kind_of(dims.row).cost(dims); }
+void CostCounter::linear(Part part, int64_t tokens, const LinearShape& shape) {
+  total_.*part += static_cast<double>(tokens) * static_cast<double>(shape.from * shape.to);
+  parameters((shape.from + (shape.bias ? 1 : 0)) * shape.to);
+}
+
+void CostCounter::conv(Part part, int64_t outputs, const ConvShape& shape) {
+  const int64_t fan_in = (shape.depthwise ? 1 : shape.from) * shape.kernel * shape.kernel;
+  linear(part, outputs, {fan_in, shape.to, shape.bias});
+}
+
+const attention::Cost& CostCounter::cost_of(const AttentionLayer& layer) {
+  attention::Geometry geometry = layer.geometry;
+  // A permutation of heads and another random draw keep the number of pairs; between different grids, where a cell may
+  // hold one token or two, a draw does not.
+  if (geometry.square()) geometry.layer.reset();
+  const std::string attention = layer.attention.to_string();
+  const auto same = [&](const Known& k) { return k.attention == attention && k.geometry == geometry; };
+  const auto found = std::find_if(known_.begin(), known_.end(), same);
+  if (found != known_.end()) return found->cost;
+  return known_.emplace_back(Known{attention, geometry, attention::cost(layer.attention, geometry)}).cost;
+}
+
+void CostCounter::attention(const AttentionLayer& layer) {
+  const attention::Cost& cost = cost_of(layer);
+  const double samples = static_cast<double>(layer.samples);
+  total_.scores += samples * cost.score_macs;
+  total_.values += samples * cost.value_macs;
+  parameters(cost.parameters);
+  if (!layer.replaced) return;
+  pruned_ += cost.pruning_ratio;
+  ++replaced_;
+}
+
+void CostCounter::self_attention(const AttentionLayer& layer, int64_t dim, bool qkv_bias) {
+  const attention::Geometry& g = layer.geometry;
+  const int64_t tokens = layer.samples * g.query_tokens();
+  linear(&Cost::qkv, tokens, {dim, g.heads * (2 * g.head_dim + g.value_dim), qkv_bias});
+  attention(layer);
+  linear(&Cost::projection, tokens, {g.heads * g.value_dim, dim});
+}
+
+void CostCounter::mlp(int64_t tokens, int64_t dim, int64_t hidden) {
+  linear(&Cost::mlp, tokens, {dim, hidden});
+  linear(&Cost::mlp, tokens, {hidden, dim});
+}
+
+Cost CostCounter::total() const {
+  Cost total = total_;
+  if (replaced_ > 0) total.pruning_ratio = pruned_ / static_cast<double>(replaced_);
+  return total;
+}
 
 }  // namespace fib::models

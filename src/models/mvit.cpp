@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooled attention: keys and values stand on a smaller grid than queries, and queries shrink from stage to stage.
-#include "attention/catalogue.h"
 #include "models/kinds.h"
-#include "models/meter.h"
 
 namespace fib::models {
 namespace {
+
+/// Its last two grids are too small for a support to differ from all pairs.
+ModelRow mini_mvitv2() {
+  ModelRow row = staged_row("mini_mvitv2", 64, 4, {{16, 1, 1}, {32, 1, 2}, {64, 2, 4}, {128, 1, 8}}, 10);
+  row.replaced = 2;
+  return in_group(ModelGroup::test, row);
+}
+
+std::vector<ModelRow> mvit_rows() {
+  return {staged_row("mvitv2_small", 224, 4, {{96, 1, 1}, {192, 2, 2}, {384, 11, 4}, {768, 2, 8}}), mini_mvitv2()};
+}
 
 attention::Grid every(int64_t stride, const attention::Grid& grid) {
   return {(grid.height + stride - 1) / stride, (grid.width + stride - 1) / stride};
@@ -45,50 +54,51 @@ std::vector<AttentionLayer> mvit_layers(const Dimensions& d) {
 }
 
 /// As it is usually counted: products of q with the tables once, scores on the channels of the head.
-void count_scores(Meter& meter, AttentionLayer layer) {
+void count_scores(CostCounter& count, AttentionLayer layer) {
   attention::Geometry& g = layer.geometry;
   const int64_t distances = g.key_grid.height + g.key_grid.width;
   g.head_dim = g.value_dim;
-  meter.attention(layer);
-  meter.macs(&Cost::scores, static_cast<double>(g.heads * g.query_tokens() * distances * g.value_dim));
+  count.attention(layer);
+  count.macs(&Cost::scores, static_cast<double>(g.heads * g.query_tokens() * distances * g.value_dim));
   const int64_t rows = 2 * std::max(g.query_grid.height, g.key_grid.height) - 1;
   const int64_t columns = 2 * std::max(g.query_grid.width, g.key_grid.width) - 1;
-  meter.parameters((rows + columns) * g.value_dim);
+  count.parameters((rows + columns) * g.value_dim);
 }
 
 /// `inputs` tokens of `from` channels enter.
-void count_mvit_block(Meter& meter, const AttentionLayer& layer, int64_t inputs, int64_t from) {
+void count_mvit_block(CostCounter& count, const AttentionLayer& layer, int64_t inputs, int64_t from) {
   const attention::Geometry& g = layer.geometry;
   const int64_t dim = g.heads * g.value_dim, queries = g.query_tokens();
-  meter.norm(from);
-  if (from != dim) meter.linear(&Cost::projection, inputs, {from, dim});
-  meter.linear(&Cost::qkv, inputs, {from, 3 * dim});
+  count.norm(from);
+  if (from != dim) count.linear(&Cost::projection, inputs, {from, dim});
+  count.linear(&Cost::qkv, inputs, {from, 3 * dim});
   for (int64_t outputs : {queries, g.key_tokens(), g.key_tokens()}) {
-    meter.conv(&Cost::qkv, g.heads * outputs, {g.value_dim, g.value_dim, 3, true});
-    meter.norm(g.value_dim);
+    count.conv(&Cost::qkv, g.heads * outputs, {g.value_dim, g.value_dim, 3, true});
+    count.norm(g.value_dim);
   }
-  count_scores(meter, layer);
-  meter.linear(&Cost::projection, queries, {dim, dim});
-  meter.norm(dim);
-  meter.mlp(queries, dim, 4 * dim);
+  count_scores(count, layer);
+  count.linear(&Cost::projection, queries, {dim, dim});
+  count.norm(dim);
+  count.mlp(queries, dim, 4 * dim);
 }
 
 Cost mvit_cost(const Dimensions& d) {
   int64_t tokens = halved(halved({d.height, d.width})).tokens(), dim = d.row.dim;
-  Meter meter(tokens);
-  meter.conv(&Cost::patch_embed, tokens, {d.options.channels, dim, 7, false, true});
+  CostCounter count(tokens);
+  count.conv(&Cost::patch_embed, tokens, {d.options.channels, dim, 7, false, true});
   for (const AttentionLayer& layer : mvit_layers(d)) {
-    count_mvit_block(meter, layer, tokens, dim);
+    count_mvit_block(count, layer, tokens, dim);
     tokens = layer.geometry.query_tokens();
     dim = layer.geometry.heads * layer.geometry.value_dim;
   }
-  meter.norm(dim);
-  meter.head(dim, d.row.classes);
-  return meter.total();
+  count.norm(dim);
+  count.head(dim, d.row.classes);
+  return count.total();
 }
 
 }  // namespace
 
-const Kind kMvit{"mvit", "head.fc", refuse_other_patches, mvit_layers, mvit_cost};
+extern const Kind kMvit;
+const Kind kMvit{"mvit", "head.fc", false, mvit_rows, refuse_other_patches, mvit_layers, mvit_cost};
 
 }  // namespace fib::models

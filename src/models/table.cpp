@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/table.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <stdexcept>
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "base/nearest.h"
 #include "models/kinds.h"
 
@@ -15,34 +18,61 @@ void require(bool good, const std::string& message) {
 }
 
 void check_rate(const char* what, double rate) {
-  require(rate >= 0.0 && rate < 1.0, std::string(what) + " must be in [0, 1), got " + std::to_string(rate));
+  require(rate >= 0.0 && rate < 1.0, fmt::format("{} must be in [0, 1), got {}", what, rate));
 }
 
 void check_at_least_one(const char* what, int64_t value) {
-  require(value >= 1, std::string(what) + " must be at least 1, got " + std::to_string(value));
+  require(value >= 1, fmt::format("{} must be at least 1, got {}", what, value));
+}
+
+std::vector<std::string> prunable_kinds() {
+  std::vector<std::string> names;
+  for (const Kind* kind : kinds()) {
+    if (kind->prunable) names.emplace_back(kind->name);
+  }
+  return names;
+}
+
+/// A row says of which kind it is by standing in that kind's list.
+std::vector<ModelRow> all_rows() {
+  std::vector<ModelRow> rows;
+  for (const Kind* kind : kinds()) {
+    for (ModelRow& row : kind->rows()) {
+      row.kind = kind;
+      rows.push_back(std::move(row));
+    }
+  }
+  const auto earlier = [](const ModelRow& a, const ModelRow& b) { return a.group < b.group; };
+  std::stable_sort(rows.begin(), rows.end(), earlier);
+  return rows;
 }
 
 void check(const Dimensions& d) {
   check_at_least_one("patch", d.row.patch);
   check_at_least_one("classes", d.row.classes);
   check_at_least_one("channels", d.options.channels);
-  require(d.height >= d.row.patch && d.width >= d.row.patch, "a picture of " + std::to_string(d.height) + " x " +
-                                                                 std::to_string(d.width) + " holds no patch of " +
-                                                                 std::to_string(d.row.patch));
+  require(d.height >= d.row.patch && d.width >= d.row.patch,
+          fmt::format("an image of {} x {} holds no patch of {}", d.height, d.width, d.row.patch));
   check_rate("dropout", d.options.dropout);
   check_rate("attention dropout", d.options.attention_dropout);
   check_rate("drop path", d.options.drop_path);
   attention::check_spec(d.options.attention);
-  require(d.options.widths.empty() || d.row.kind == "vit", d.row.name + " has no pruned form: only ViT and DeiT have");
-  kind_of(d.row).check(d);
+  require(d.options.widths.empty() || d.row.kind->prunable,
+          fmt::format("{} has no pruned form: those that have are {}", d.row.name, fmt::join(prunable_kinds(), ", ")));
+  if (d.row.kind->check != nullptr) d.row.kind->check(d);
   for (const AttentionLayer& layer : attention_layers(d)) attention::check_fit(layer.attention, layer.geometry);
 }
 
 }  // namespace
 
-const Row& find_row(const std::string& name) {
+const std::vector<ModelRow>& table() {
+  static const std::vector<ModelRow> rows = all_rows();
+  return rows;
+}
+
+const ModelRow& find_row(const std::string& name) {
   std::vector<std::string> names;
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     if (row.name == name) return row;
     names.push_back(row.name);
   }

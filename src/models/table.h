@@ -2,6 +2,7 @@
 // Every model by name, without torch: a variant is a row of dimensions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,9 +22,25 @@ struct Stage {
       {};  ///< where blocks differ (iFormer), a letter each: c convolution, p position, a attention, f FFN
 };
 
-struct Row {
+/// How values in [0, 1] become a model's input: (x - mean) / std, by color channel.
+struct Normalization {
+  std::array<float, 3> mean{}, std{};
+};
+inline constexpr Normalization kImageNetNormalization{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
+/// Of the ViT weights that timm has.
+inline constexpr Normalization kHalfNormalization{{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
+
+struct Kind;
+
+/// What a row is for. Tables for people show the groups in this order.
+enum class ModelGroup {
+  published,  ///< as their authors made them
+  small,      ///< for images of 28 pixels: in patches of 2 they are the paper's 14 x 14 tokens
+  test,       ///< milliseconds
+};
+
+struct ModelRow {
   std::string name;  ///< timm's where timm has the model
-  std::string kind;  ///< the backbone that reads the row: see kinds.h
   int64_t resolution = 224;
   int64_t patch = 16;  ///< pixels of a token's side in the first block
   int64_t dim = 768;   ///< of the first block
@@ -36,16 +53,17 @@ struct Row {
   int64_t local_blocks = 0;        ///< ConViT: blocks, from the first, with gated positional attention
   int64_t conv_ratio = 4;          ///< iFormer: hidden channels of a convolution block
   int64_t ffn_ratio = 4;           ///< iFormer: hidden channels of an FFN
+  double crop_ratio = 0.9;         ///< of the published weights: side of the crop over the shorter side it is cut from
+  Normalization normalization = kImageNetNormalization;  ///< of the published weights
+  ModelGroup group = ModelGroup::published;
+  const Kind* kind = nullptr;  ///< the backbone that the row describes: see kinds.h
 };
 
 /// In the order they are listed to people.
-const std::vector<Row>& table();
+const std::vector<ModelRow>& table();
 
 /// Throws std::invalid_argument with the nearest name and the list for an unknown one.
-const Row& find_row(const std::string& name);
-
-/// Prefix of the parameters whose shape depends on the number of classes.
-std::string classifier_of(const Row& row);
+const ModelRow& find_row(const std::string& name);
 
 enum class Pool { token, mean };
 
@@ -59,27 +77,27 @@ struct BlockWidth {
 /// What a caller chooses; the row gives the rest.
 struct Options {
   AttentionSpec attention{"full", {}};
-  std::optional<int64_t> resolution;  ///< of a square picture; the row's unless given
-  std::optional<int64_t> width;       ///< where a picture is not square: resolution is its height, this its width
+  std::optional<int64_t> resolution;  ///< of a square image; the row's unless given
+  std::optional<int64_t> width;       ///< where an image is not square: resolution is its height, this its width
   std::optional<int64_t> patch;
   std::optional<int64_t> classes;
-  int64_t channels = 3;                 ///< of a picture: 1 for grey ones
-  std::vector<BlockWidth> widths = {};  ///< of a pruned ViT, one for each block; empty: the row's
+  int64_t channels = 3;                 ///< of an image: 1 for grey ones
+  std::vector<BlockWidth> widths = {};  ///< of a pruned model, one for each block; empty: the row's
   Pool pool = Pool::token;
   double dropout = 0.0;            ///< after the position embedding, the projections and inside the MLP
   double attention_dropout = 0.0;  ///< of attention weights
   double drop_path = 0.0;          ///< of the last block's residual branches; earlier ones grow linearly from 0
-  bool initialise = true;          ///< false leaves parameters unset, for one who loads them all
+  bool initialize = true;          ///< false leaves parameters unset, for one who loads them all
 };
 
 /// A row with a caller's choices applied and checked: what a backbone is built from.
 struct Dimensions {
-  Row row;
+  ModelRow row;
   Options options;
   int64_t height = 224;
   int64_t width = 224;
 
-  /// Patches of the picture, in the first block.
+  /// Patches of the image, in the first block.
   attention::Grid grid() const { return {height / row.patch, width / row.patch}; }
   int64_t head_dim() const { return row.dim / row.heads; }
   int64_t hidden() const { return 4 * row.dim; }
@@ -91,7 +109,7 @@ struct Dimensions {
 /// Throws std::invalid_argument naming the choice that does not fit.
 Dimensions dimensions(const std::string& name, const Options& options = {});
 
-/// The same model for pictures of another size.
+/// The same model for images of another size.
 Dimensions resized(const Dimensions& dims, int64_t height, int64_t width);
 
 }  // namespace fib::models

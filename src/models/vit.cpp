@@ -1,20 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every token of a picture in every block, and a class token.
+// Every token of an image in every block, and a class token.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <stdexcept>
 
 #include "models/kinds.h"
-#include "models/meter.h"
 
 namespace fib::models {
 namespace {
+
+ModelRow vit(const char* name, int64_t resolution, int64_t patch, const Stage& s, int64_t classes = 1000) {
+  ModelRow row{name, resolution, patch, s.dim, s.depth, s.heads, classes};
+  row.normalization = kHalfNormalization;
+  return row;
+}
+
+/// The same architecture, whose weights were trained with ImageNet's mean and deviation.
+ModelRow deit(const char* name, const Stage& s) {
+  ModelRow row = vit(name, 224, 16, s);
+  row.normalization = kImageNetNormalization;
+  return row;
+}
+
+std::vector<ModelRow> vit_rows() {
+  return {
+      // name, resolution, patch, {dim, depth, heads}, classes
+      vit("vit_tiny_patch16_224", 224, 16, {192, 12, 3}),
+      vit("vit_small_patch16_224", 224, 16, {384, 12, 6}),
+      vit("vit_base_patch16_224", 224, 16, {768, 12, 12}),
+      vit("vit_large_patch16_224", 224, 16, {1024, 24, 16}),
+      deit("deit_tiny_patch16_224", {192, 12, 3}),
+      deit("deit_small_patch16_224", {384, 12, 6}),
+      deit("deit_base_patch16_224", {768, 12, 12}),
+      vit("vit_base_patch16_224_10cls", 224, 16, {768, 12, 12}, 10),
+      in_group(ModelGroup::small, vit("vit_nano_patch2_28", 28, 2, {48, 3, 6}, 10)),
+      in_group(ModelGroup::small, vit("vit_micro_patch2_28", 28, 2, {96, 4, 12}, 10)),
+      in_group(ModelGroup::small, vit("vit_milli_patch2_28", 28, 2, {192, 6, 12}, 10)),
+      in_group(ModelGroup::test, vit("mini_vit", 64, 8, {48, 3, 3}, 10)),
+  };
+}
 
 void check_vit(const Dimensions& d) {
   const std::vector<BlockWidth>& widths = d.options.widths;
   if (widths.empty()) return;
   if (static_cast<int64_t>(widths.size()) != d.row.depth) {
-    throw std::invalid_argument(d.row.name + " has " + std::to_string(d.row.depth) + " blocks, got widths for " +
-                                std::to_string(widths.size()));
+    throw std::invalid_argument(
+        fmt::format("{} has {} blocks, got widths for {}", d.row.name, d.row.depth, widths.size()));
   }
   for (const BlockWidth& width : widths) {
     if (width.head_dim < 1 || width.hidden < 1) throw std::invalid_argument("a block of no channels is left");
@@ -38,22 +70,23 @@ std::vector<AttentionLayer> vit_layers(const Dimensions& d) {
 
 Cost vit_cost(const Dimensions& d) {
   const int64_t tokens = 1 + d.grid().tokens(), dim = d.row.dim;
-  Meter meter(tokens);
-  meter.conv(&Cost::patch_embed, d.grid().tokens(), {d.options.channels, dim, d.row.patch, false, true});
-  meter.parameters((tokens + 1) * dim);  // positions and the class token
+  CostCounter count(tokens);
+  count.conv(&Cost::patch_embed, d.grid().tokens(), {d.options.channels, dim, d.row.patch, false, true});
+  count.parameters((tokens + 1) * dim);  // positions and the class token
   for (const AttentionLayer& layer : vit_layers(d)) {
-    meter.norm(dim);
-    meter.self_attention(layer, dim);
-    meter.norm(dim);
-    meter.mlp(tokens, dim, d.width_of(*layer.geometry.layer).hidden);
+    count.norm(dim);
+    count.self_attention(layer, dim);
+    count.norm(dim);
+    count.mlp(tokens, dim, d.width_of(*layer.geometry.layer).hidden);
   }
-  meter.norm(dim);
-  meter.head(dim, d.row.classes);
-  return meter.total();
+  count.norm(dim);
+  count.head(dim, d.row.classes);
+  return count.total();
 }
 
 }  // namespace
 
-const Kind kVit{"vit", "head", check_vit, vit_layers, vit_cost};
+extern const Kind kVit;
+const Kind kVit{"vit", "head", true, vit_rows, check_vit, vit_layers, vit_cost};
 
 }  // namespace fib::models

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attention/cost.h"
-
 #include <gtest/gtest.h>
+
+#include "attention/registry.h"
 
 namespace fib::attention {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <set>
 #include <stdexcept>
 
@@ -29,14 +30,14 @@ Options with_attention(const std::string& spec, int64_t resolution = 224) {
 
 TEST(ModelTable, has_each_name_once_and_heads_that_divide_the_width) {
   std::set<std::string> names;
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     EXPECT_TRUE(names.insert(row.name).second) << row.name;
     EXPECT_EQ(row.dim % row.heads, 0) << row.name;
   }
 }
 
 TEST(ModelTable, gives_small_pictures_the_papers_grid) {
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     if (row.resolution != 28) continue;
     EXPECT_EQ(dimensions(row.name).grid(), (attention::Grid{14, 14})) << row.name;
   }
@@ -95,6 +96,16 @@ TEST(ModelTable, refuses_pruned_widths_that_do_not_fit) {
   EXPECT_NE(error_of("mini_vit", options), "");
 }
 
+TEST(ModelTable, knows_how_the_published_weights_see_images) {
+  const auto shorter = [](const char* name) { return static_cast<int64_t>(224 / find_row(name).crop_ratio + 1e-9); };
+  EXPECT_EQ(shorter("vit_tiny_patch16_224"), 248);
+  EXPECT_EQ(shorter("convit_base"), 256);
+  EXPECT_EQ(find_row("vit_tiny_patch16_224").normalization.mean[0], 0.5f);
+  EXPECT_EQ(find_row("deit_tiny_patch16_224").normalization.mean[0], 0.485f);
+  EXPECT_EQ(find_row("swin_tiny_patch4_window7_224").normalization.std[2], 0.225f);
+  for (const ModelRow& row : table()) EXPECT_EQ(row.crop_ratio == 1, row.resolution <= 64) << row.name;
+}
+
 double pruning_ratio(const AttentionLayer& layer) {
   return attention::cost(layer.attention, layer.geometry).pruning_ratio;
 }
@@ -110,6 +121,22 @@ TEST(ModelCost, prunes_each_backbone_as_the_definition_says) {
   const auto iformer = attention_layers(dimensions("iFormer_t", with_attention("fibottention:wmax=65")));
   EXPECT_NEAR(pruning_ratio(iformer.front()), 0.91556, 1e-5);
   EXPECT_NEAR(pruning_ratio(iformer.back()), 0.74594, 1e-5);
+}
+
+/// Drawing the random pairs of a layer is nearly all of the work, so 24 layers would take 24 times as long as one.
+TEST(ModelCost, counts_equal_layers_once) {
+  Dimensions d = dimensions("vit_large_patch16_224", with_attention("random:ratio=0.9", 512));
+  const auto cost_and_ticks = [&d](int64_t depth) {
+    d.row.depth = depth;
+    const std::clock_t start = std::clock();
+    const Cost c = cost(d);
+    return std::pair(c, std::clock() - start);
+  };
+  const auto [one, ticks_of_one] = cost_and_ticks(1);
+  const auto [all, ticks_of_all] = cost_and_ticks(24);
+  EXPECT_DOUBLE_EQ(all.scores, 24 * one.scores);
+  EXPECT_DOUBLE_EQ(all.pruning_ratio, one.pruning_ratio);
+  EXPECT_LT(ticks_of_all, 8 * ticks_of_one);
 }
 
 TEST(ModelCost, of_other_backbones_is_the_published_one) {

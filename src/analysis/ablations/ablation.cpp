@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "analysis/paper/tables.h"
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "base/nearest.h"
 
 namespace fib::ablations {

@@ -8,6 +8,7 @@
 
 #include "data/registry/datasets.h"
 #include "models/cost.h"
+#include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
 #include "training/run/directory.h"
@@ -80,22 +81,15 @@ double training_images(const Recipe& recipe) {
 
 /// Forward and twice as much backward, for every image of every epoch.
 double training_macs(const Recipe& recipe) {
-  return 3 * picture_cost(recipe).total() * training_images(recipe) * static_cast<double>(recipe.epochs);
+  return 3 * image_cost(recipe).total() * training_images(recipe) * static_cast<double>(recipe.epochs);
 }
 
 }  // namespace
 
-models::Cost picture_cost(const Recipe& recipe) {
-  models::Options options;
-  options.attention = AttentionSpec::parse(recipe.attention);
-  if (recipe.resolution > 0) options.resolution = recipe.resolution;
-  models::Dimensions dims = models::dimensions(recipe.model, options);
-  if (dims.row.kind != "vit") return models::cost(dims);
-  const auto depth = static_cast<double>(dims.row.depth);
-  dims.row.depth = 1;
-  models::Cost c = models::cost(dims);
-  for (double* part : {&c.qkv, &c.scores, &c.values, &c.projection, &c.mlp}) *part *= depth;
-  return c;
+models::Cost image_cost(const Recipe& recipe) {
+  const DatasetRow& data = *parse_data_source(recipe.data).row;
+  const models::Options options = training::model_options(recipe, {data.classes, data.channels});
+  return models::cost(models::dimensions(recipe.model, options));
 }
 
 Scale scale_of(const std::string& word) {

@@ -48,9 +48,8 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request);
 /// What a finished run says; called again when one has finished.
 void look_up(Run& run);
 
-/// What a picture costs in the recipe's model. A ViT's layers cost the same, so one is counted: supports with many
-/// random pairs take long to draw.
-models::Cost picture_cost(const training::Recipe& recipe);
+/// What an image costs in the recipe's model.
+models::Cost image_cost(const training::Recipe& recipe);
 
 /// Seconds of the run on this machine: as measured where a run of this scale has finished, otherwise from its
 /// multiply-accumulates at `gmacs_per_second`.

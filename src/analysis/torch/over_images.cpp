@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "analysis/torch/diversity.h"
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 
 namespace fib::analysis {
 namespace {
@@ -60,9 +60,8 @@ class InsideSums {
 std::optional<std::string> why_no_attention_maps(const models::Model& model) {
   const attention::Grid grid = model.dimensions().grid();
   for (const auto& mechanism : model.attentions()) {
-    const std::string& name = mechanism->spec().name;
-    if (attention::find_entry(name).family == attention::Family::linformer)
-      return name + " mixes keys with learned factors of either sign: it has no attention map";
+    const attention::MechanismInfo& info = mechanism->info();
+    if (!info.map_refusal.empty()) return info.name + " " + info.map_refusal + ": it has no attention map";
     const attention::Geometry& g = mechanism->geometry();
     if (!(g.query_grid == grid && g.key_grid == grid && g.cls == 1))
       return model.dimensions().row.name +

@@ -2,7 +2,7 @@
 // Efficient attention: softmax over the channels of q and over the tokens of k, then q(kᵀv), linear in the tokens.
 #include <stdexcept>
 
-#include "attention/torch/mechanisms.h"
+#include "attention/torch/mechanism.h"
 
 namespace fib::attention {
 namespace {
@@ -18,16 +18,10 @@ class Efficient final : public Mechanism {
   static at::Tensor keys(const Inputs& in) { return at::softmax(in.k, -2).transpose(-2, -1); }  // [B,H,d,Tk]
 
   at::Tensor attend(const Inputs& in) override {
-    check(in);
     return merge_heads(at::matmul(queries(in), at::matmul(keys(in), in.v)));
   }
 
-  at::Tensor weights(const Inputs& in) override {
-    check(in);
-    return at::matmul(queries(in), keys(in));
-  }
-
-  void check(const Inputs& in) const { refuse_bias(*this, in.bias, "it forms no score per pair"); }
+  at::Tensor weights(const Inputs& in) override { return at::matmul(queries(in), keys(in)); }
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Dense attention: by the tiled kernel where it serves, else by LibTorch's products.
 #include <torch/version.h>
 
-#include "attention/torch/mechanisms.h"
+#include "attention/torch/mechanism.h"
 #include "ops/dense_attention.h"
 
 namespace fib::attention {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linformer: keys and values are projected from Tk tokens to k by learned maps, one pair per layer for all heads.
+#include <fmt/format.h>
+
+#include <cmath>
 #include <stdexcept>
 
-#include "attention/torch/mechanisms.h"
+#include "attention/torch/mechanism.h"
 
 namespace fib::attention {
 namespace {
@@ -23,7 +26,6 @@ class Linformer final : public Mechanism {
   }
 
   at::Tensor projected_weights(const Inputs& in) const {
-    refuse_bias(*this, in.bias, "its projected keys are mixtures of all tokens");
     const at::Tensor keys = at::matmul(proj_k_, in.k);  // [B,H,k,d]
     return at::softmax(dense_scores({in.q, keys, in.v, {}}, geometry().score_scale()), -1);
   }
@@ -38,8 +40,8 @@ class Linformer final : public Mechanism {
   void regrid() override {
     const int64_t tokens = geometry().key_tokens();
     if (proj_k_.size(1) == tokens) return;
-    throw std::invalid_argument("linformer learns its projections for " + std::to_string(proj_k_.size(1)) +
-                                " tokens and cannot take " + std::to_string(tokens));
+    throw std::invalid_argument(
+        fmt::format("linformer learns its projections for {} tokens and cannot take {}", proj_k_.size(1), tokens));
   }
 
   at::Tensor proj_k_, proj_v_;

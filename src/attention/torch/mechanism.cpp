@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/torch/mechanism.h"
 
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 
-#include "attention/torch/mechanisms.h"
-
 namespace fib::attention {
+
+using Maker = MechanismPtr(const AttentionSpec& spec, const Geometry& geometry, double dropout);
+/// One adapter serves every support set; each of the others has a file of its own.
+Maker make_support_attention, make_full, make_topk, make_linformer, make_efficient;
+
 namespace {
+
+Maker* maker_of(const MechanismInfo& m) {
+  static const std::pair<const char*, Maker*> kMakers[] = {
+      {"full", make_full}, {"topk", make_topk}, {"linformer", make_linformer}, {"efficient", make_efficient}};
+  if (m.support_set) return make_support_attention;
+  for (const auto& [name, maker] : kMakers) {
+    if (m.name == name) return maker;
+  }
+  throw std::logic_error("attention " + m.name + " has an entry and no maker");
+}
+
+std::string bias_refusal_of(const AttentionSpec& spec) {
+  const MechanismInfo& m = find_mechanism(spec.name);
+  return m.bias_refusal != nullptr ? m.bias_refusal(spec) : "";
+}
 
 [[noreturn]] void refuse_shape(const std::string& name, const char* what, const std::string& wanted,
                                at::IntArrayRef got) {
@@ -26,8 +45,7 @@ void check_tensor(const std::string& name, const char* what, const at::Tensor& t
   refuse_shape(name, what, wanted.str(), t.sizes());
 }
 
-void check_bias(const std::string& name, const at::Tensor& bias, const Geometry& g, int64_t batch) {
-  if (!bias.defined()) return;
+void check_bias_shape(const std::string& name, const at::Tensor& bias, const Geometry& g, int64_t batch) {
   const bool good = bias.dim() == 4 && bias.size(0) > 0 && batch % bias.size(0) == 0 &&
                     (bias.size(1) == 1 || bias.size(1) == g.heads) && bias.size(2) == g.query_tokens() &&
                     bias.size(3) == g.key_tokens();
@@ -44,7 +62,6 @@ void check_inputs(const std::string& name, const Inputs& in, const Geometry& g) 
   check_tensor(name, "v", in.v, {g.heads, g.key_tokens(), g.value_dim});
   if (in.k.size(0) != in.q.size(0)) refuse_shape(name, "k", "of q's batch", in.k.sizes());
   if (in.v.size(0) != in.q.size(0)) refuse_shape(name, "v", "of q's batch", in.v.sizes());
-  check_bias(name, in.bias, g, in.q.size(0));
 }
 
 Geometry with_wanted_dim(const AttentionSpec& spec, Geometry geometry) {
@@ -58,21 +75,29 @@ Mechanism::Mechanism(AttentionSpec spec, const Geometry& geometry, double dropou
     : torch::nn::Module("Mechanism"),
       spec_(std::move(spec)),
       geometry_(with_wanted_dim(spec_, geometry)),
+      bias_refusal_(bias_refusal_of(spec_)),
       dropout_(dropout) {
   if (!(dropout >= 0.0 && dropout < 1.0)) {
     throw std::invalid_argument(spec_.name + ": dropout must be in [0, 1), got " + std::to_string(dropout));
   }
 }
 
+void Mechanism::check_bias(const at::Tensor& bias, int64_t batch) const {
+  if (!bias.defined()) return;
+  if (!bias_refusal_.empty()) throw std::invalid_argument(spec_.name + " takes no bias: " + bias_refusal_);
+  check_bias_shape(spec_.name, bias, geometry_, batch);
+}
+
 at::Tensor Mechanism::forward(const Inputs& in) {
   check_inputs(spec_.name, in, geometry_);
+  check_bias(in.bias, in.q.size(0));
   if (watcher_ != nullptr) *watcher_ = in;
   return attend(in);
 }
 
 at::Tensor Mechanism::forward_packed(const at::Tensor& qkv, const at::Tensor& bias) {
   check_tensor(spec_.name, "packed qkv", qkv, {geometry_.query_tokens(), 3, geometry_.heads, geometry_.head_dim});
-  check_bias(spec_.name, bias, geometry_, qkv.size(0));
+  check_bias(bias, qkv.size(0));
   if (watcher_ != nullptr) *watcher_ = unpack(qkv, bias);
   return attend_packed(qkv, bias);
 }
@@ -81,6 +106,7 @@ at::Tensor Mechanism::attend_packed(const at::Tensor& qkv, const at::Tensor& bia
 
 at::Tensor Mechanism::probabilities(const Inputs& in) {
   check_inputs(spec_.name, in, geometry_);
+  check_bias(in.bias, in.q.size(0));
   return weights(in);
 }
 
@@ -104,24 +130,29 @@ void Mechanism::resize(const Grid& query_grid, const Grid& key_grid, int64_t hea
 
 MechanismPtr make(const AttentionSpec& spec, const Geometry& geometry, double dropout) {
   check_fit(spec, geometry);
-  switch (find_entry(spec.name).family) {
-    case Family::dense:
-      return make_full(spec, geometry, dropout);
-    case Family::topk:
-      return make_topk(spec, geometry, dropout);
-    case Family::linformer:
-      return make_linformer(spec, geometry, dropout);
-    case Family::efficient:
-      return make_efficient(spec, geometry, dropout);
-    case Family::support:
-      break;
-  }
-  return make_support_attention(spec, geometry, dropout);
+  return maker_of(find_mechanism(spec.name))(spec, geometry, dropout);
 }
 
 Inputs unpack(const at::Tensor& qkv, const at::Tensor& bias) {
   const at::Tensor heads_first = qkv.permute({2, 0, 3, 1, 4});  // [3,B,H,T,d]
   return {heads_first[0], heads_first[1], heads_first[2], bias};
+}
+
+at::Tensor dense_scores(const Inputs& in, double scale) {
+  const int64_t B = in.q.size(0), H = in.q.size(1), Tq = in.q.size(2), Tk = in.k.size(2);
+  // The scale would cost nothing inside baddbmm, but with beta 0 on memory that was never set it gives NaN now and then
+  // for small matrices (pytorch#96037). The product and a scaled q do the same.
+  const at::Tensor q = (in.q * scale).reshape({B * H, Tq, -1});
+  const at::Tensor k = in.k.reshape({B * H, Tk, -1});
+  const at::Tensor scores = at::bmm(q, k.transpose(1, 2));
+  if (!in.bias.defined()) return scores.view({B, H, Tq, Tk});
+  const int64_t G = in.bias.size(0);
+  return (scores.view({B / G, G, H, Tq, Tk}) + in.bias).view({B, H, Tq, Tk});
+}
+
+at::Tensor softmax_or_zero(const at::Tensor& scores) {
+  const at::Tensor blind = scores.eq(-std::numeric_limits<double>::infinity()).all(-1, true);  // [B,H,Tq,1]
+  return at::softmax(scores.masked_fill(blind, 0.0), -1).masked_fill(blind, 0.0);
 }
 
 }  // namespace fib::attention

@@ -11,7 +11,7 @@
 
 #include <memory>
 
-#include "attention/cost.h"
+#include "attention/registry.h"
 
 namespace fib::attention {
 
@@ -47,6 +47,7 @@ class Mechanism : public torch::nn::Module {
   /// With the channels of q and k that the mechanism wants, which may differ from those asked for.
   const Geometry& geometry() const { return geometry_; }
   const AttentionSpec& spec() const { return spec_; }
+  const MechanismInfo& info() const { return find_mechanism(spec_.name); }
   Cost cost() const { return attention::cost(spec_, geometry_); }
 
  protected:
@@ -59,8 +60,11 @@ class Mechanism : public torch::nn::Module {
   double active_dropout() const { return is_training() ? dropout_ : 0.0; }
 
  private:
+  void check_bias(const at::Tensor& bias, int64_t batch) const;
+
   AttentionSpec spec_;
   Geometry geometry_;
+  std::string bias_refusal_;  // empty where it takes a bias
   double dropout_;
   Inputs* watcher_ = nullptr;
 };
@@ -72,5 +76,14 @@ MechanismPtr make(const AttentionSpec& spec, const Geometry& geometry, double dr
 
 /// Three views [B,H,T,d] of a packed [B,T,3,H,d].
 Inputs unpack(const at::Tensor& qkv, const at::Tensor& bias = {});
+
+/// [B,H,T,e] -> [B,T,H·e], free where the memory is in that order already.
+inline at::Tensor merge_heads(const at::Tensor& out) { return out.transpose(1, 2).flatten(2); }
+
+/// Scaled scores and bias, dense [B,H,Tq,Tk].
+at::Tensor dense_scores(const Inputs& in, double scale);
+
+/// Over the last dimension; a row whose scores are all -inf gives zeros, not NaN.
+at::Tensor softmax_or_zero(const at::Tensor& scores);
 
 }  // namespace fib::attention

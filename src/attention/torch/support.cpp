@@ -2,7 +2,7 @@
 // The adapter that serves every support set: which pairs comes from patterns/, the arithmetic from ops/.
 #include <limits>
 
-#include "attention/torch/mechanisms.h"
+#include "attention/torch/mechanism.h"
 #include "ops/support_attention.h"
 
 namespace fib::attention {

@@ -3,7 +3,7 @@
 // backward goes through the selected pairs alone and recomputes nothing else.
 #include <algorithm>
 
-#include "attention/torch/mechanisms.h"
+#include "attention/torch/mechanism.h"
 #include "ops/types.h"
 
 namespace fib::attention {

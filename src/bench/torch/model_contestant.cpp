@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "bench/memory.h"
 
 namespace fib::bench {
@@ -15,13 +15,10 @@ constexpr int64_t kFloat = sizeof(float);
 /// All pairs of one layer, where the mechanism has them in memory at once: in training, or as LibTorch's users write
 /// it.
 int64_t score_bytes(const models::AttentionLayer& layer, ModelPass pass) {
-  const AttentionSpec& spec = layer.attention;
   const attention::Geometry& g = layer.geometry;
-  const auto family = attention::find_entry(spec.name).family;
-  const bool trained = pass == ModelPass::training && family == attention::Family::topk;
-  const bool dense = family == attention::Family::dense &&
-                     (pass == ModelPass::training || spec.to_string().find("path=products") != std::string::npos);
-  return trained || dense ? layer.samples * g.heads * g.query_tokens() * g.key_tokens() * kFloat : 0;
+  const auto holds_all = attention::find_mechanism(layer.attention.name).holds_all_scores;
+  if (holds_all == nullptr || !holds_all(layer.attention, pass == ModelPass::training)) return 0;
+  return layer.samples * g.heads * g.query_tokens() * g.key_tokens() * kFloat;
 }
 
 struct ScoreBytes {

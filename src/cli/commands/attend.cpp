@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "attention/registry.h"
 #include "base/checked.h"
 #include "cli/attend_arrays.h"
 #include "cli/command.h"
@@ -127,6 +128,7 @@ template <class T>
 void compute_and_write(const AttendArguments& a, const AttendInputs& in, const Globals& globals) {
   std::string masking = a.masking;
   const AttentionSpec spec = take_masking(attention_spec(a.attention), masking);
+  attention::require_pattern(spec);
   const SupportSet support = make_support(spec, geometry_of(a.layer, patches_of(a, in.shape), in.shape.heads));
   Computation<T> computation{in, support, {}};
   computation.options.scale = a.scale;

@@ -3,52 +3,51 @@
 
 #include <nlohmann/json.hpp>
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "cli/command.h"
 #include "cli/table.h"
 
 namespace fib::cli {
 namespace {
 
-using attention::Entry;
-using attention::Family;
+using attention::MechanismInfo;
 
 nlohmann::ordered_json attentions_json() {
   auto list = nlohmann::ordered_json::array();
-  for (const Entry& entry : attention::catalogue()) {
+  for (const MechanismInfo& m : attention::mechanisms()) {
     auto options = nlohmann::ordered_json::array();
-    for (const PatternOption& o : entry.info.options) {
+    for (const PatternOption& o : m.options) {
       options.push_back({{"key", o.key}, {"default", o.default_text}, {"help", o.help}});
     }
-    list.push_back({{"name", entry.info.name},
-                    {"summary", entry.info.summary},
-                    {"support_set", entry.family == Family::support},
-                    {"options", options}});
+    list.push_back({{"name", m.name}, {"summary", m.summary}, {"support_set", m.support_set}, {"options", options}});
   }
   return list;
 }
 
 /// What every support set has is said once, below the table.
-bool is_said_below(const Entry& entry, const PatternOption& option) {
-  return entry.family == Family::support && option.key == attention::masking_option().key;
+bool is_said_below(const MechanismInfo& m, const PatternOption& option) {
+  return m.support_set && option.key == attention::masking_option().key;
 }
 
 std::string attentions_text() {
   Table table({{"attention"}, {"option"}, {"default"}, {"what it is"}});
-  for (const Entry& entry : attention::catalogue()) {
-    table.add_row({entry.info.name, "", "", entry.info.summary});
-    for (const PatternOption& o : entry.info.options) {
-      if (!is_said_below(entry, o)) table.add_row({"", o.key, o.default_text, o.help});
+  for (const MechanismInfo& m : attention::mechanisms()) {
+    table.add_row({m.name, "", "", m.summary});
+    for (const PatternOption& o : m.options) {
+      if (!is_said_below(m, o)) table.add_row({"", o.key, o.default_text, o.help});
     }
+  }
+  std::vector<std::string> others;
+  for (const MechanismInfo& m : attention::mechanisms()) {
+    if (!m.support_set) others.push_back(m.name);
   }
   const PatternOption masking = attention::masking_option();
   return table.to_string() + fmt::format(
                                  "\nWritten NAME:key=value,key=value, e.g. fibottention:wmin=5,wmax=65,permute=none.\n"
                                  "N is the number of patch tokens; integers may be written N or N/k.\n"
-                                 "All but full, topk, linformer and efficient are support sets: fib pattern draws "
-                                 "them, and in models they\n"
+                                 "All but {} are support sets: fib pattern draws them, and in models they\n"
                                  "take {} too (default {}). {}.\n",
-                                 masking.key, masking.default_text, masking.help);
+                                 fmt::join(others, ", "), masking.key, masking.default_text, masking.help);
 }
 
 struct AttentionsArguments {

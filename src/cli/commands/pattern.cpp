@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "attention/registry.h"
 #include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/layer_options.h"
@@ -70,6 +71,7 @@ void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const 
 void run(const PatternArguments& a, const Globals& globals) {
   if (a.command->count("--array") > 0) return print_array(a);
   const AttentionSpec spec = attention_spec(a.attention);
+  attention::require_pattern(spec);
   const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
   write_pictures(a, spec, support);
   if (a.json) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 namespace fib::cli {
@@ -11,27 +12,13 @@ namespace {
 
 using Channels = std::array<float, 3>;
 
-/// Of ImageNet: what all were trained with but the ViT weights of timm, which take a half for everything, the default.
-constexpr Channels kImageNetMean{0.485f, 0.456f, 0.406f}, kImageNetStd{0.229f, 0.224f, 0.225f};
-
-/// Pictures this small have no margin to cut away.
-constexpr int64_t kSmallPicture = 64;
-
-/// The shorter side that a crop of 0.9 is cut from, rounded down: 248 for 224; for some it is one of 0.875: 256.
-int64_t shorter_side(const std::string& kind, int64_t crop) {
-  if (crop <= kSmallPicture) return crop;
-  const bool tighter = kind == "convit" || kind == "iformer" || kind == "cvt";
-  return tighter ? crop * 8 / 7 : crop * 10 / 9;
-}
-
-Preprocess defaults_of(const models::Row& row, int64_t crop) {
+Preprocess defaults_of(const models::ModelRow& row, int64_t crop) {
   Preprocess p;
   p.crop = crop;
-  p.resize_shorter = shorter_side(row.kind, crop);
-  if (row.kind != "vit" || row.name.starts_with("deit_")) {
-    p.mean = kImageNetMean;
-    p.std = kImageNetStd;
-  }
+  // Rounded down, after an error of representation is undone: 224 / 0.875 is 256.
+  p.resize_shorter = static_cast<int64_t>(std::floor(static_cast<double>(crop) / row.crop_ratio + 1e-9));
+  p.mean = row.normalization.mean;
+  p.std = row.normalization.std;
   return p;
 }
 
@@ -48,7 +35,7 @@ void check_channels(const char* name, const std::vector<float>& given) {
 
 }  // namespace
 
-Preprocess preprocess_options(const PreprocessArguments& a, const models::Row& row) {
+Preprocess preprocess_options(const PreprocessArguments& a, const models::ModelRow& row) {
   check_channels("--mean", a.mean);
   check_channels("--std", a.std);
   Preprocess p = defaults_of(row, a.crop > 0 ? a.crop : row.resolution);

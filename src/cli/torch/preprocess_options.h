@@ -9,6 +9,6 @@
 namespace fib::cli {
 
 /// Throws std::invalid_argument for values that do not fit together.
-Preprocess preprocess_options(const PreprocessArguments& arguments, const models::Row& row);
+Preprocess preprocess_options(const PreprocessArguments& arguments, const models::ModelRow& row);
 
 }  // namespace fib::cli

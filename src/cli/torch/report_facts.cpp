@@ -11,7 +11,7 @@
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
 #include "analysis/torch/predictions.h"
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "cli/torch/attention_sheet.h"
 #include "report/attention_picture.h"
 #include "training/run/directory.h"
@@ -39,7 +39,7 @@ void add_summary(PageRun& run, const TrainedModel& subject) {
 
 void add_support(PageRun& run, const TrainedModel& subject) {
   const auto mechanism = subject.module->attentions().front();
-  if (attention::find_entry(mechanism->spec().name).family != attention::Family::support) return;
+  if (!mechanism->info().support_set) return;
   run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
 }
 

@@ -82,7 +82,7 @@ void register_at(torch::nn::Module& root, const std::string& path, std::shared_p
   register_at(*next, path.substr(dot + 1), std::move(part));
 }
 
-void initialise_convolutional(torch::nn::Module& module, KernelStart kernels) {
+void initialize_convolutional(torch::nn::Module& module, KernelStart kernels) {
   const at::NoGradGuard no_grad;
   module.apply([kernels](torch::nn::Module& part) {
     for (auto& item : part.named_parameters(false)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions with batch norms, for backbones that have them. Without gradients, and not in training, a norm becomes
-// part of its convolution: one pass over the picture instead of two.
+// part of its convolution: one pass over the image instead of two.
 //
 // Letters: B samples, C channels, h, w rows and columns, N = h·w tokens.
 #pragma once
@@ -73,9 +73,9 @@ class ConvNorm : public torch::nn::Module {
 void register_at(torch::nn::Module& root, const std::string& path, std::shared_ptr<torch::nn::Module> part);
 
 /// [B,C,h,w] -> [B,N,C]
-inline at::Tensor to_tokens(const at::Tensor& picture) { return picture.flatten(2).transpose(1, 2); }
+inline at::Tensor to_tokens(const at::Tensor& image) { return image.flatten(2).transpose(1, 2); }
 /// [B,N,C] -> [B,C,h,w]
-inline at::Tensor to_picture(const at::Tensor& tokens, const attention::Grid& grid) {
+inline at::Tensor to_image(const at::Tensor& tokens, const attention::Grid& grid) {
   return tokens.transpose(1, 2).reshape({tokens.size(0), tokens.size(2), grid.height, grid.width});
 }
 
@@ -83,6 +83,6 @@ enum class KernelStart { normal, uniform };
 
 /// Linear maps N(0, 0.02) with biases 0, norms 1 and 0; convolutions like linear maps, or as torch does it, uniform up
 /// to 1/√fan_in with their biases.
-void initialise_convolutional(torch::nn::Module& module, KernelStart kernels);
+void initialize_convolutional(torch::nn::Module& module, KernelStart kernels);
 
 }  // namespace fib::models

@@ -1,13 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/torch/convit.h"
-
+// ConViT, with timm's parameter names: blocks with gated positional attention among patches, then blocks of a vision
+// transformer with a class token.
 #include <cmath>
 
-#include "models/convit.h"
-#include "models/torch/position.h"
+#include "models/kinds.h"
+#include "models/torch/layers.h"
+#include "models/torch/model.h"
 
 namespace fib::models {
 namespace {
+
+/// Weights of content, softmax(q·k), and of position, softmax of a linear map of (dx, dy, dx² + dy²), mixed by a gate
+/// per head.
+class GatedPositionalAttention final : public Mixer {
+ public:
+  GatedPositionalAttention(int64_t dim, const AttentionLayer& layer, const BlockRates& rates);
+  at::Tensor forward(const at::Tensor& x) override;
+
+  void set_grid(const attention::Grid& grid);
+  /// Values pass unchanged, and the heads look at the neighbours that a square convolution would.
+  void initialize();
+
+ private:
+  /// [1,H,N,N]
+  at::Tensor position_weights() const;
+  /// [B,N,H·e]; as both kinds of weights sum to one, so do their mixtures.
+  at::Tensor mixed(const attention::Inputs& in) const;
+
+  at::Tensor gate_;
+  std::shared_ptr<Linear> qk_, v_, proj_, pos_proj_;
+  attention::MechanismPtr content_;
+  at::Tensor distances_;  // [N,N,3], made from the grid
+  BlockRates rates_;
+};
+
+class Convit final : public Model {
+ public:
+  explicit Convit(const Dimensions& dims);
+
+  at::Tensor tokens(const at::Tensor& images) override { return norm_->forward(encoded(images)); }
+  at::Tensor features(const at::Tensor& images) override { return norm_->forward(encoded(images).select(1, 0)); }
+  at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
+  std::vector<attention::MechanismPtr> attentions() const override { return mechanisms_; }
+  void set_resolution(int64_t height, int64_t width) override;
+  at::Tensor adapted(const std::string& name, const at::Tensor& stored) const override;
+
+ private:
+  void register_blocks();
+  void initialize();
+  at::Tensor encoded(const at::Tensor& images);
+
+  at::Tensor cls_token_, pos_embed_;
+  std::shared_ptr<PatchEmbed> patch_embed_;
+  std::vector<std::shared_ptr<Block>> blocks_;
+  std::vector<std::shared_ptr<GatedPositionalAttention>> local_;  // the mixers of the first blocks
+  std::vector<attention::MechanismPtr> mechanisms_;               // of the others
+  std::shared_ptr<LayerNorm> norm_;
+  std::shared_ptr<Linear> head_;
+};
 
 /// (dx, dy, dx² + dy²) from token i to token j, [N,N,3].
 at::Tensor distances_of(const attention::Grid& grid) {
@@ -20,8 +70,6 @@ at::Tensor distances_of(const attention::Grid& grid) {
 at::Tensor to_heads(const at::Tensor& x, int64_t heads) {
   return x.view({x.size(0), x.size(1), heads, -1}).transpose(1, 2);  // [B,H,N,d]
 }
-
-}  // namespace
 
 GatedPositionalAttention::GatedPositionalAttention(int64_t dim, const AttentionLayer& layer, const BlockRates& rates)
     : content_(attention::make(layer.attention, layer.geometry, 0.0)), rates_(rates) {
@@ -40,7 +88,7 @@ void GatedPositionalAttention::set_grid(const attention::Grid& grid) {
   distances_ = distances_of(grid);
 }
 
-void GatedPositionalAttention::initialise() {
+void GatedPositionalAttention::initialize() {
   const at::NoGradGuard no_grad;
   v_->weight.copy_(at::eye(v_->weight.size(0)));
   gate_.fill_(1.0);
@@ -63,7 +111,7 @@ at::Tensor GatedPositionalAttention::mixed(const attention::Inputs& in) const {
   if (is_training() && rates_.attention_dropout > 0.0) {
     const at::Tensor g = gate.view({1, -1, 1, 1});
     const at::Tensor weights = (1 - g) * content_->probabilities(in) + g * position;
-    return at::matmul(at::dropout(weights, rates_.attention_dropout, true), in.v).transpose(1, 2).flatten(2);
+    return attention::merge_heads(at::matmul(at::dropout(weights, rates_.attention_dropout, true), in.v));
   }
   const at::Tensor g = gate.view({1, 1, -1, 1});
   const at::Tensor by_content = content_->forward(in).view({B, N, gate.size(0), -1});
@@ -84,7 +132,7 @@ at::Tensor GatedPositionalAttention::forward(const at::Tensor& x) {
 }
 
 Convit::Convit(const Dimensions& dims) : Model(dims) {
-  const Row& row = dims.row;
+  const ModelRow& row = dims.row;
   cls_token_ = register_parameter("cls_token", at::empty({1, 1, row.dim}));
   pos_embed_ = register_parameter("pos_embed", at::empty({1, dims.grid().tokens(), row.dim}));
   patch_embed_ =
@@ -92,7 +140,7 @@ Convit::Convit(const Dimensions& dims) : Model(dims) {
   register_blocks();
   norm_ = register_module("norm", std::make_shared<LayerNorm>(row.dim));
   head_ = register_module("head", std::make_shared<Linear>(row.dim, row.classes));
-  if (dims.options.initialise) initialise();
+  if (dims.options.initialize) initialize();
 }
 
 void Convit::register_blocks() {
@@ -104,7 +152,7 @@ void Convit::register_blocks() {
   };
   for (int64_t block = 0; block < d.row.local_blocks; ++block) {
     const BlockRates rates = rates_of(d.options, block, d.row.depth);
-    local_.push_back(std::make_shared<GatedPositionalAttention>(d.row.dim, local_layer(d), rates));
+    local_.push_back(std::make_shared<GatedPositionalAttention>(d.row.dim, convit_local_layer(d), rates));
     add(local_.back(), rates);
   }
   for (const AttentionLayer& layer : attention_layers(d)) {
@@ -115,12 +163,12 @@ void Convit::register_blocks() {
   }
 }
 
-void Convit::initialise() {
+void Convit::initialize() {
   const at::NoGradGuard no_grad;
-  initialise_like_timm(*this);
+  initialize_like_timm(*this);
   cls_token_.normal_(0.0, 0.02);
   pos_embed_.normal_(0.0, 0.02);
-  for (const auto& attention : local_) attention->initialise();
+  for (const auto& attention : local_) attention->initialize();
 }
 
 at::Tensor Convit::encoded(const at::Tensor& images) {
@@ -148,5 +196,10 @@ at::Tensor Convit::adapted(const std::string& name, const at::Tensor& stored) co
   const attention::Grid grid = dimensions().grid();
   return resize_positions(stored, 0, stored_grid(stored, 0, grid), grid);
 }
+
+}  // namespace
+
+ModelPtr make_convit(const Dimensions& dims);
+ModelPtr make_convit(const Dimensions& dims) { return std::make_shared<Convit>(dims); }
 
 }  // namespace fib::models

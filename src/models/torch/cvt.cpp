@@ -1,8 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/torch/cvt.h"
+// CvT, with its authors' parameter names: stages that each begin with a convolution, whose queries, keys and values
+// come from depthwise convolutions; the last has a class token.
+#include "models/torch/conv_layers.h"
+#include "models/torch/layers.h"
+#include "models/torch/model.h"
 
 namespace fib::models {
 namespace {
+
+class Cvt final : public Model {
+ public:
+  explicit Cvt(const Dimensions& dims);
+
+  at::Tensor tokens(const at::Tensor& images) override { return norm_->forward(encoded(images)); }
+  at::Tensor features(const at::Tensor& images) override { return norm_->forward(encoded(images).select(1, 0)); }
+  at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
+  std::vector<attention::MechanismPtr> attentions() const override { return mechanisms_; }
+  void set_resolution(int64_t height, int64_t width) override { take_dimensions(resized(dimensions(), height, width)); }
+
+ private:
+  class StageModule;
+  at::Tensor encoded(const at::Tensor& images);
+
+  std::vector<std::shared_ptr<StageModule>> stages_;
+  std::vector<attention::MechanismPtr> mechanisms_;
+  std::shared_ptr<LayerNorm> norm_;
+  std::shared_ptr<Linear> head_;
+};
 
 constexpr double kCvtEps = 1e-5;
 
@@ -25,9 +49,9 @@ class ConvAttention final : public Mixer {
   at::Tensor forward(const at::Tensor& x) override {
     const attention::Geometry& g = mechanism_->geometry();
     const at::Tensor cls = x.narrow(1, 0, g.cls);
-    const at::Tensor picture = to_picture(x.narrow(1, g.cls, g.query_grid.tokens()), g.query_grid);
+    const at::Tensor image = to_image(x.narrow(1, g.cls, g.query_grid.tokens()), g.query_grid);
     const auto heads = [&](const Path& path) {
-      const at::Tensor tokens = at::cat({cls, to_tokens(path.conv->forward(picture))}, 1);
+      const at::Tensor tokens = at::cat({cls, to_tokens(path.conv->forward(image))}, 1);
       const at::Tensor mapped = path.linear->forward(tokens);
       return mapped.view({x.size(0), mapped.size(1), g.heads, -1}).transpose(1, 2);  // [B,H,T,d]
     };
@@ -53,8 +77,6 @@ class ConvAttention final : public Mixer {
   double dropout_;
 };
 
-}  // namespace
-
 class Cvt::StageModule : public torch::nn::Module {
  public:
   StageModule(const ConvConfig& embed, bool with_class_token) {
@@ -74,7 +96,7 @@ class Cvt::StageModule : public torch::nn::Module {
     return attn->mechanism();
   }
 
-  void initialise() {
+  void initialize() {
     if (cls_token_.defined()) cls_token_.normal_(0.0, 0.02);
   }
 
@@ -83,8 +105,8 @@ class Cvt::StageModule : public torch::nn::Module {
     attention::Grid grid;
   };
 
-  Result forward(const at::Tensor& picture) {
-    const at::Tensor embedded = conv_->forward(picture);
+  Result forward(const at::Tensor& image) {
+    const at::Tensor embedded = conv_->forward(image);
     at::Tensor x = norm_->forward(to_tokens(embedded));
     if (cls_token_.defined()) x = at::cat({cls_token_.expand({x.size(0), -1, -1}), x}, 1);
     for (const auto& block : blocks_) x = block->forward(x);
@@ -115,21 +137,26 @@ Cvt::Cvt(const Dimensions& dims) : Model(dims) {
   }
   norm_ = register_module("norm", std::make_shared<LayerNorm>(from, kCvtEps));
   head_ = register_module("head", std::make_shared<Linear>(from, dims.row.classes));
-  if (!dims.options.initialise) return;
+  if (!dims.options.initialize) return;
   const at::NoGradGuard no_grad;
-  initialise_convolutional(*this, KernelStart::uniform);
-  for (const auto& stage : stages_) stage->initialise();
+  initialize_convolutional(*this, KernelStart::uniform);
+  for (const auto& stage : stages_) stage->initialize();
 }
 
 at::Tensor Cvt::encoded(const at::Tensor& images) {
   check_images(images);
-  at::Tensor picture = images;
+  at::Tensor image = images;
   for (const auto& stage : stages_) {
-    const StageModule::Result result = stage->forward(picture);
+    const StageModule::Result result = stage->forward(image);
     if (stage == stages_.back()) return result.tokens;
-    picture = to_picture(result.tokens, result.grid);
+    image = to_image(result.tokens, result.grid);
   }
-  return picture;
+  return image;
 }
+
+}  // namespace
+
+ModelPtr make_cvt(const Dimensions& dims);
+ModelPtr make_cvt(const Dimensions& dims) { return std::make_shared<Cvt>(dims); }
 
 }  // namespace fib::models

@@ -1,8 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/torch/iformer.h"
+// iFormer, with its authors' parameter names: convolution blocks, and in the last two stages a position, an attention
+// and an FFN block in turn. Attention has one head, and what it gives is modulated by a gate.
+#include <functional>
+
+#include "models/torch/conv_layers.h"
+#include "models/torch/layers.h"
+#include "models/torch/model.h"
 
 namespace fib::models {
 namespace {
+
+class Iformer final : public Model {
+ public:
+  explicit Iformer(const Dimensions& dims);
+
+  at::Tensor tokens(const at::Tensor& images) override { return to_tokens(encoded(images)); }
+  at::Tensor features(const at::Tensor& images) override { return norm_->forward(encoded(images).mean({2, 3})); }
+  at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
+  std::vector<attention::MechanismPtr> attentions() const override { return mechanisms_; }
+  void set_resolution(int64_t height, int64_t width) override { take_dimensions(resized(dimensions(), height, width)); }
+
+ private:
+  /// A residual branch on an image [B,C,h,w].
+  using Branch = std::function<at::Tensor(const at::Tensor& x)>;
+  struct StageParts {
+    std::vector<std::shared_ptr<ConvNorm>> shrink;  ///< the stem has three, with GELU between them
+    std::vector<Branch> branches;
+  };
+  void register_stem();
+  void register_shrinking(size_t stage);
+  template <class Part>
+  Branch registered(const std::string& path, std::shared_ptr<Part> part);
+  /// `letter` of a layout at stages.`place`.
+  Branch make_branch(char letter, const Stage& stage, const std::string& place);
+  void register_blocks(size_t stage);
+  at::Tensor encoded(const at::Tensor& images);
+
+  std::vector<StageParts> stages_;
+  std::vector<attention::MechanismPtr> mechanisms_;
+  std::shared_ptr<BatchNorm> norm_;
+  std::shared_ptr<Linear> head_;
+};
 
 /// Depthwise, then to hidden channels, GELU and back; or only the latter.
 class ConvBranch final : public torch::nn::Module {
@@ -50,7 +88,7 @@ class ModulationBranch final : public torch::nn::Module {
     const std::vector<at::Tensor> parts = at::sigmoid(v_gate_->forward_tokens(tokens)).chunk(2, 2);
     const at::Tensor mixed = mechanism_->forward(
         {q_->forward_tokens(tokens).unsqueeze(1), k_->forward_tokens(tokens).unsqueeze(1), parts[0].unsqueeze(1), {}});
-    return to_picture(proj_->forward_tokens(mixed * parts[1]), {x.size(2), x.size(3)});
+    return to_image(proj_->forward_tokens(mixed * parts[1]), {x.size(2), x.size(3)});
   }
 
   const attention::MechanismPtr& mechanism() const { return mechanism_; }
@@ -59,8 +97,6 @@ class ModulationBranch final : public torch::nn::Module {
   std::shared_ptr<ConvNorm> q_, k_, proj_, v_gate_;
   attention::MechanismPtr mechanism_;
 };
-
-}  // namespace
 
 Iformer::Iformer(const Dimensions& dims) : Model(dims), stages_(dims.row.stages.size()) {
   register_stem();
@@ -71,10 +107,10 @@ Iformer::Iformer(const Dimensions& dims) : Model(dims), stages_(dims.row.stages.
   head_ = std::make_shared<Linear>(dim, dims.row.classes);
   register_at(*this, "classifier.classifier.bn", norm_);
   register_at(*this, "classifier.classifier.l", head_);
-  if (dims.options.initialise) initialise_convolutional(*this, KernelStart::normal);
+  if (dims.options.initialize) initialize_convolutional(*this, KernelStart::normal);
 }
 
-/// Two convolutions that each halve the picture's sides, the second four times as wide, and one that narrows again.
+/// Two convolutions that each halve the image's sides, the second four times as wide, and one that narrows again.
 void Iformer::register_stem() {
   const int64_t dim = dimensions().row.dim, half = dim / 2;
   std::vector<std::shared_ptr<ConvNorm>>& parts = stages_[0].shrink;
@@ -139,5 +175,10 @@ at::Tensor Iformer::encoded(const at::Tensor& images) {
   }
   return x;
 }
+
+}  // namespace
+
+ModelPtr make_iformer(const Dimensions& dims);
+ModelPtr make_iformer(const Dimensions& dims) { return std::make_shared<Iformer>(dims); }
 
 }  // namespace fib::models

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 #include <stdexcept>
 
 namespace fib::models {
@@ -39,7 +40,7 @@ at::Tensor PatchEmbed::forward(const at::Tensor& images) const {
   return norm_ ? norm_->forward(tokens) : tokens;
 }
 
-void PatchEmbed::initialise() {
+void PatchEmbed::initialize() {
   const at::NoGradGuard no_grad;
   const double bound = 1.0 / std::sqrt(static_cast<double>(proj_->weight[0].numel()));
   proj_->weight.uniform_(-bound, bound);
@@ -159,7 +160,7 @@ at::Tensor Block::forward(const at::Tensor& x) {
   return add_branch(y, drop_path(mlp_->forward(norm2_->forward(y)), drop_path_, is_training()));
 }
 
-void initialise_like_timm(torch::nn::Module& module) {
+void initialize_like_timm(torch::nn::Module& module) {
   const at::NoGradGuard no_grad;
   module.apply([](torch::nn::Module& part) {
     if (auto* linear = part.as<Linear>()) {
@@ -169,9 +170,30 @@ void initialise_like_timm(torch::nn::Module& module) {
       norm->weight.fill_(1.0);
       norm->bias.zero_();
     } else if (auto* embed = part.as<PatchEmbed>()) {
-      embed->initialise();
+      embed->initialize();
     }
   });
+}
+
+at::Tensor resize_positions(const at::Tensor& positions, int64_t cls, const attention::Grid& from,
+                            const attention::Grid& to) {
+  if (from == to) return positions;
+  const at::Tensor prefix = positions.narrow(1, 0, cls);
+  const at::Tensor patches = positions.narrow(1, cls, from.tokens());
+  const at::Tensor grid = patches.reshape({1, from.height, from.width, -1}).permute({0, 3, 1, 2});  // [1,D,h,w]
+  const at::Tensor resized = at::upsample_bicubic2d(grid.contiguous(), {to.height, to.width}, false);
+  return at::cat({prefix, resized.flatten(2).transpose(1, 2)}, 1);  // [1,cls + N,D]
+}
+
+attention::Grid stored_grid(const at::Tensor& positions, int64_t cls, const attention::Grid& wanted) {
+  const int64_t patches = positions.size(1) - cls;
+  if (patches == wanted.tokens()) return wanted;
+  const auto side = static_cast<int64_t>(std::llround(std::sqrt(static_cast<double>(std::max<int64_t>(0, patches)))));
+  if (side > 0 && side * side == patches) return {side, side};
+  std::ostringstream message;
+  message << "position embeddings " << positions.sizes() << " are neither of a square grid nor of " << wanted.height
+          << " x " << wanted.width << " patches";
+  throw std::invalid_argument(message.str());
 }
 
 }  // namespace fib::models

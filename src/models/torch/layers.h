@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that backbones share, with timm's parameter names. Parameters are made unset: a model initialises or loads
+// The parts that backbones share, with timm's parameter names. Parameters are made unset: a model initializes or loads
 // them, and a large one that does neither costs no memory.
 //
 // Letters: B samples, T tokens, D channels of a token, H heads, d channels of a query or key, e of a value.
@@ -42,8 +42,8 @@ class PatchEmbed : public torch::nn::Module {
   /// With a norm of the tokens where its eps is given.
   PatchEmbed(int64_t channels, int64_t dim, int64_t patch, std::optional<double> norm_eps = std::nullopt);
   at::Tensor forward(const at::Tensor& images) const;
-  /// As torch initialises a convolution: uniform up to 1/√fan_in.
-  void initialise();
+  /// As torch initializes a convolution: uniform up to 1/√fan_in.
+  void initialize();
 
  private:
   class Projection : public torch::nn::Module {
@@ -145,6 +145,16 @@ class Block : public torch::nn::Module {
 };
 
 /// timm's: linear weights N(0, 0.02), biases 0, norms 1 and 0. Its truncation at ±2 is a hundred deviations away.
-void initialise_like_timm(torch::nn::Module& module);
+void initialize_like_timm(torch::nn::Module& module);
+
+// ---- Learned position embeddings on another grid of patches ---------------------------------------------------------
+
+/// [1, cls + N, D] from one grid to another: bicubic over the patches, as timm does it; class tokens are kept.
+at::Tensor resize_positions(const at::Tensor& positions, int64_t cls, const attention::Grid& from,
+                            const attention::Grid& to);
+
+/// The grid of a stored [1, cls + N, D]: `wanted` if it has as many tokens, else square. Throws std::invalid_argument
+/// where N is no square.
+attention::Grid stored_grid(const at::Tensor& positions, int64_t cls, const attention::Grid& wanted);
 
 }  // namespace fib::models

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/torch/model.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 #include <stdexcept>
 
-#include "models/torch/convit.h"
-#include "models/torch/cvt.h"
-#include "models/torch/iformer.h"
-#include "models/torch/mvit.h"
-#include "models/torch/swin.h"
-#include "models/torch/vit.h"
+#include "models/kinds.h"
 
 namespace fib::models {
+
+using Builder = ModelPtr(const Dimensions& dims);
+/// Each in the file of its backbone.
+Builder make_vit, make_convit, make_swin, make_iformer, make_cvt, make_mvit;
+
 namespace {
 
 /// Ends the watch however the pass ends.
@@ -35,26 +37,24 @@ at::Tensor outputs_by_head(attention::Mechanism& mechanism, const attention::Inp
   return merged.view({merged.size(0), merged.size(1), in.v.size(1), -1}).transpose(1, 2);  // [B,H,T,e]
 }
 
-template <class Backbone>
-ModelPtr built(const Dimensions& dims) {
-  return std::make_shared<Backbone>(dims);
+Builder* builder_of(const Kind& kind) {
+  static const std::pair<const char*, Builder*> kBuilders[] = {{"vit", make_vit},   {"convit", make_convit},
+                                                               {"swin", make_swin}, {"iformer", make_iformer},
+                                                               {"cvt", make_cvt},   {"mvit", make_mvit}};
+  for (const auto& [name, builder] : kBuilders) {
+    if (std::string_view(kind.name) == name) return builder;
+  }
+  throw std::logic_error(std::string("models of kind ") + kind.name + " have rows and no builder");
 }
 
-struct Builder {
-  const char* kind;
-  ModelPtr (*build)(const Dimensions& dims);
-};
-
-constexpr Builder kBuilders[] = {{"vit", built<Vit>},         {"convit", built<Convit>}, {"swin", built<Swin>},
-                                 {"iformer", built<Iformer>}, {"cvt", built<Cvt>},       {"mvit", built<Mvit>}};
-
 }  // namespace
+
+Model::Model(const Dimensions& dims) : torch::nn::Module(dims.row.kind->name), dims_(dims) {}
 
 attention::Inputs Model::attention_inputs(const at::Tensor& images, int64_t layer) {
   const std::vector<attention::MechanismPtr> layers = attentions();
   if (layer < 0 || layer >= static_cast<int64_t>(layers.size())) {
-    throw std::invalid_argument(dims_.row.name + " has layers 0 to " + std::to_string(layers.size() - 1) + ", got " +
-                                std::to_string(layer));
+    throw std::invalid_argument(fmt::format("{} has layers 0 to {}, got {}", dims_.row.name, layers.size() - 1, layer));
   }
   const Watch watch(layers[static_cast<size_t>(layer)]);
   features(images);
@@ -79,7 +79,7 @@ void Model::check_images(const at::Tensor& images) const {
                     images.size(3) == dims_.width;
   if (good) return;
   std::ostringstream message;
-  message << dims_.row.name << " takes pictures [B, " << dims_.options.channels << ", " << dims_.height << ", "
+  message << dims_.row.name << " takes images [B, " << dims_.options.channels << ", " << dims_.height << ", "
           << dims_.width << "], got " << images.sizes();
   throw std::invalid_argument(message.str());
 }
@@ -96,10 +96,7 @@ void Model::take_dimensions(const Dimensions& dims) {
 
 ModelPtr make(const std::string& name, const Options& options) {
   const Dimensions dims = dimensions(name, options);
-  for (const Builder& builder : kBuilders) {
-    if (dims.row.kind == builder.kind) return builder.build(dims);
-  }
-  throw std::logic_error("model " + name + " is of a kind without a backbone: " + dims.row.kind);
+  return builder_of(*dims.row.kind)(dims);
 }
 
 }  // namespace fib::models

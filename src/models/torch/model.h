@@ -17,7 +17,7 @@
 
 namespace fib::models {
 
-/// What one attention layer does to a batch, for the analyses; the windows of a picture are samples.
+/// What one attention layer does to a batch, for the analyses; the windows of an image are samples.
 struct LayerView {
   at::Tensor probabilities;  ///< [B,H,Tq,Tk]
   at::Tensor head_outputs;   ///< [B,H,Tq,e], before the projection
@@ -25,7 +25,7 @@ struct LayerView {
 
 class Model : public torch::nn::Module {
  public:
-  explicit Model(const Dimensions& dims) : torch::nn::Module(dims.row.kind), dims_(dims) {}
+  explicit Model(const Dimensions& dims);
 
   /// Pictures [B,C,h,w] to logits [B,classes].
   at::Tensor forward(const at::Tensor& images) { return classify(features(images)); }

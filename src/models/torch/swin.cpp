@@ -1,8 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/torch/swin.h"
+// The Swin transformer, with timm's parameter names: attention inside windows of w × w tokens, shifted by half a window
+// in every second block.
+//
+// Letters besides those of layers.h: H, W rows and columns of tokens, w of a window, G windows of an image.
+#include "models/torch/layers.h"
+#include "models/torch/model.h"
 
 namespace fib::models {
 namespace {
+
+/// Attention inside windows. Scores have a learned bias for each distance; in shifted windows, pairs that are no
+/// neighbours in the image have -100 besides. Both are added before a mechanism chooses pairs.
+class WindowAttention final : public SelfAttention {
+ public:
+  WindowAttention(int64_t dim, const AttentionLayer& layer, const BlockRates& rates);
+  at::Tensor forward(const at::Tensor& x) override;
+
+  /// Tokens of the whole image, and by how many of them windows are shifted.
+  void set_grid(const attention::Grid& grid, int64_t shift);
+  /// [G,T,T] of 0 and -100; undefined where windows are not shifted.
+  const at::Tensor& mask() const { return mask_; }
+
+ private:
+  at::Tensor bias() const;
+
+  at::Tensor table_, index_, mask_;
+  attention::Grid grid_;
+  int64_t window_, shift_ = 0;
+};
+
+class Swin final : public Model {
+ public:
+  explicit Swin(const Dimensions& dims);
+
+  at::Tensor tokens(const at::Tensor& images) override;
+  at::Tensor features(const at::Tensor& images) override { return tokens(images).mean(1); }
+  at::Tensor classify(const at::Tensor& features) override { return head_->forward(features); }
+  std::vector<attention::MechanismPtr> attentions() const override;
+  void set_resolution(int64_t height, int64_t width) override;
+
+ private:
+  /// Four neighbours side by side become one token of twice the width.
+  class PatchMerging;
+  class StageModule;
+
+  void initialize();
+  void place_windows();
+
+  std::shared_ptr<PatchEmbed> patch_embed_;
+  std::vector<std::shared_ptr<StageModule>> stages_;
+  std::shared_ptr<LayerNorm> norm_;
+  std::shared_ptr<Linear> head_;
+};
 
 constexpr double kSwinEps = 1e-5;
 constexpr double kFar = -100.0;
@@ -40,8 +89,6 @@ at::Tensor shift_mask(const attention::Grid& grid, int64_t window, int64_t shift
   return ids.unsqueeze(1).ne(ids.unsqueeze(2)).to(at::kFloat) * kFar;  // [G,T,T]
 }
 
-}  // namespace
-
 WindowAttention::WindowAttention(int64_t dim, const AttentionLayer& layer, const BlockRates& rates)
     : SelfAttention({dim}, layer, rates), window_(layer.geometry.query_grid.width) {
   const int64_t span = 2 * window_ - 1;
@@ -72,8 +119,8 @@ at::Tensor WindowAttention::bias() const {
 }
 
 at::Tensor WindowAttention::forward(const at::Tensor& x) {
-  const at::Tensor picture = x.view({x.size(0), grid_.height, grid_.width, x.size(2)});
-  const at::Tensor rolled = shift_ == 0 ? picture : picture.roll({-shift_, -shift_}, {1, 2});
+  const at::Tensor image = x.view({x.size(0), grid_.height, grid_.width, x.size(2)});
+  const at::Tensor rolled = shift_ == 0 ? image : image.roll({-shift_, -shift_}, {1, 2});
   const at::Tensor mixed = from_windows(attend(to_windows(rolled, window_), bias()), window_, grid_);
   return (shift_ == 0 ? mixed : mixed.roll({shift_, shift_}, {1, 2})).view(x.sizes());
 }
@@ -111,7 +158,7 @@ class Swin::StageModule : public torch::nn::Module {
     list_->push_back(blocks_.back());
   }
 
-  /// Every second block is shifted, unless one window is the whole picture.
+  /// Every second block is shifted, unless one window is the whole image.
   void set_grid(const attention::Grid& grid, int64_t window) {
     grid_ = grid;
     const bool one_window = std::min(grid.height, grid.width) <= window;
@@ -139,7 +186,7 @@ class Swin::StageModule : public torch::nn::Module {
 };
 
 Swin::Swin(const Dimensions& dims) : Model(dims) {
-  const Row& row = dims.row;
+  const ModelRow& row = dims.row;
   patch_embed_ =
       register_module("patch_embed", std::make_shared<PatchEmbed>(dims.options.channels, row.dim, row.patch, kSwinEps));
   const auto list = register_module("layers", std::make_shared<torch::nn::ModuleListImpl>());
@@ -155,12 +202,12 @@ Swin::Swin(const Dimensions& dims) : Model(dims) {
   norm_ = register_module("norm", std::make_shared<LayerNorm>(row.stages.back().dim, kSwinEps));
   head_ = register_module("head", std::make_shared<Linear>(row.stages.back().dim, row.classes));
   place_windows();
-  if (dims.options.initialise) initialise();
+  if (dims.options.initialize) initialize();
 }
 
-void Swin::initialise() {
+void Swin::initialize() {
   const at::NoGradGuard no_grad;
-  initialise_like_timm(*this);
+  initialize_like_timm(*this);
   for (auto& item : named_parameters()) {
     if (item.key().ends_with("relative_position_bias_table")) item.value().normal_(0.0, 0.02);
   }
@@ -193,5 +240,10 @@ void Swin::set_resolution(int64_t height, int64_t width) {
   take_dimensions(resized(dimensions(), height, width));
   place_windows();
 }
+
+}  // namespace
+
+ModelPtr make_swin(const Dimensions& dims);
+ModelPtr make_swin(const Dimensions& dims) { return std::make_shared<Swin>(dims); }
 
 }  // namespace fib::models

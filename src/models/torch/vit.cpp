@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/torch/vit.h"
 
-#include "models/torch/position.h"
-
 namespace fib::models {
 namespace {
 
@@ -12,13 +10,13 @@ constexpr int64_t kClassTokens = 1;
 
 Vit::Vit(const Dimensions& dims) : Model(dims) {
   register_parts();
-  if (dims.options.initialise) initialise();
+  if (dims.options.initialize) initialize();
 }
 
 /// In timm's order, which is the order of the state dict.
 void Vit::register_parts() {
   const Dimensions& d = dimensions();
-  const Row& row = d.row;
+  const ModelRow& row = d.row;
   cls_token_ = register_parameter("cls_token", at::empty({1, kClassTokens, row.dim}));
   pos_embed_ = register_parameter("pos_embed", at::empty({1, kClassTokens + d.grid().tokens(), row.dim}));
   patch_embed_ = register_module("patch_embed", std::make_shared<PatchEmbed>(d.options.channels, row.dim, row.patch));
@@ -37,9 +35,9 @@ void Vit::register_parts() {
   head_ = register_module("head", std::make_shared<Linear>(row.dim, row.classes));
 }
 
-void Vit::initialise() {
+void Vit::initialize() {
   const at::NoGradGuard no_grad;
-  initialise_like_timm(*this);
+  initialize_like_timm(*this);
   cls_token_.normal_(0.0, 1e-6);
   pos_embed_.normal_(0.0, 0.02);
 }
@@ -92,5 +90,8 @@ at::Tensor Vit::adapted(const std::string& name, const at::Tensor& stored) const
   const attention::Grid grid = dimensions().grid();
   return resize_positions(stored, kClassTokens, stored_grid(stored, kClassTokens, grid), grid);
 }
+
+ModelPtr make_vit(const Dimensions& dims);
+ModelPtr make_vit(const Dimensions& dims) { return std::make_shared<Vit>(dims); }
 
 }  // namespace fib::models

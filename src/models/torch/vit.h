@@ -29,7 +29,7 @@ class Vit final : public Model {
 
  private:
   void register_parts();
-  void initialise();
+  void initialize();
   at::Tensor embed(const at::Tensor& images);
   /// After all blocks, before the norm.
   at::Tensor encoded(const at::Tensor& images);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/kinds.h"
+
 namespace fib::models {
 namespace {
 
@@ -137,7 +139,7 @@ void plan_tensor(Plan& plan, Problems& problems, const Model& model, const Safet
   const at::Tensor value = model.adapted(name, to_tensor(*view));
   if (value.sizes() == parameter.sizes()) {
     plan.emplace_back(parameter, value);
-  } else if (!(options.new_classifier && belongs_to(name, classifier_of(model.dimensions().row)))) {
+  } else if (!(options.new_classifier && belongs_to(name, model.dimensions().row.kind->classifier))) {
     problems.misshapen.add(misfit(name, value.sizes(), parameter.sizes()));
   }
 }
@@ -152,8 +154,8 @@ void note_unexpected(Problems& problems, const NamedTensors& targets, const Safe
 
 }  // namespace
 
-std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const Row& row) {
-  if (row.kind != "vit") return {};
+std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const ModelRow& row) {
+  if (!row.kind->prunable) return {};
   std::vector<BlockWidth> widths;
   for (int64_t block = 0; block < row.depth; ++block) {
     const std::string prefix = "blocks." + std::to_string(block) + ".";
@@ -194,10 +196,10 @@ void load_weights(Model& model, const std::filesystem::path& file, const LoadOpt
 ModelPtr make_with_weights(const std::string& name, const std::filesystem::path& file, Options options,
                            const LoadOptions& load) {
   const SafetensorsFile weights(file);
-  const TensorView* head = weights.find(classifier_of(find_row(name)) + ".weight");
+  const TensorView* head = weights.find(std::string(find_row(name).kind->classifier) + ".weight");
   if (!options.classes && head != nullptr && head->shape.size() == 2) options.classes = head->shape[0];
   // A new classifier is not in the file, so it has to come from the initialisation.
-  options.initialise = load.new_classifier;
+  options.initialize = load.new_classifier;
   if (options.widths.empty()) options.widths = stored_widths(weights, find_row(name));
   ModelPtr model = make(name, options);
   model->to(load.type);

@@ -29,7 +29,7 @@ void load_weights(Model& model, const SafetensorsFile& file, const LoadOptions& 
 void load_weights(Model& model, const std::filesystem::path& file, const LoadOptions& options = {});
 
 /// What pruning has left in the blocks of a ViT; empty where all have the row's widths.
-std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const Row& row);
+std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const ModelRow& row);
 
 /// A model as the file describes it: the number of classes comes from the weights unless `options` gives one, and so do
 /// the widths of a pruned model.

@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <stdexcept>
 
 #include "data/open_dataset.h"
 #include "models/torch/weights.h"
+#include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
 #include "training/torch/prune/search.h"
 
 namespace fib::training {
 namespace {
-
-std::optional<int64_t> unless_zero(int64_t value) { return value == 0 ? std::nullopt : std::optional(value); }
 
 PipelineConfig training_config(const Recipe& recipe, const DatasetInfo& data, int input_size) {
   static const std::map<std::string, CropMode> kCrops = {
@@ -57,7 +55,7 @@ std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& re
 
 models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
   torch::manual_seed(static_cast<uint64_t>(recipe.seed));
-  const models::Options options = model_options(recipe, data);
+  const models::Options options = model_options(recipe, {data.classes, data.channels});
   if (recipe.weights.empty()) return models::make(recipe.model, options);
   return models::make_with_weights(recipe.model, recipe.weights, options, {.new_classifier = true});
 }
@@ -71,20 +69,6 @@ void require_divisible(const Recipe& recipe, const Share& share) {
 }
 
 }  // namespace
-
-models::Options model_options(const Recipe& recipe, const DatasetInfo& data) {
-  return {.attention = AttentionSpec::parse(recipe.attention),
-          .resolution = unless_zero(recipe.resolution),
-          .width = std::nullopt,
-          .patch = unless_zero(recipe.patch),
-          .classes = data.classes,
-          .channels = data.channels,
-          .widths = {},
-          .pool = recipe.pool == "mean" ? models::Pool::mean : models::Pool::token,
-          .dropout = recipe.dropout,
-          .attention_dropout = recipe.attention_dropout,
-          .drop_path = recipe.drop_path};
-}
 
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,
                                           const Share& share) {

@@ -30,9 +30,6 @@ struct Experiment {
 /// Throws std::invalid_argument or std::runtime_error with one line for what does not fit or cannot be found.
 Experiment prepare(const Recipe& recipe, const Share& share = {});
 
-/// As training sees it, but for the data: what the dataset decides has to be given.
-models::Options model_options(const Recipe& recipe, const DatasetInfo& data);
-
 /// Batches of a whole dataset in its order, as evaluation sees them.
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,
                                           const Share& share = {});

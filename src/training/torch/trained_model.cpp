@@ -7,6 +7,7 @@
 
 #include "data/open_dataset.h"
 #include "models/torch/weights.h"
+#include "training/recipe/model_options.h"
 #include "training/run/directory.h"
 #include "training/torch/experiment.h"
 
@@ -45,7 +46,8 @@ TrainedModel open_run(const std::filesystem::path& directory, const std::string&
   TrainedModel run{
       .name = name_of(directory), .model = recipe.model, .attention = recipe.attention, .data = recipe.data};
   run.dataset = open_dataset(recipe.data, DatasetPart::test);
-  run.module = models::make_with_weights(recipe.model, weights, model_options(recipe, run.dataset->info()));
+  const DatasetInfo& info = run.dataset->info();
+  run.module = models::make_with_weights(recipe.model, weights, model_options(recipe, {info.classes, info.channels}));
   run.module->eval();
   const auto size = static_cast<int>(run.module->dimensions().height);
   run.view = evaluation_config(run.dataset->info(), size, recipe.eval_crop);

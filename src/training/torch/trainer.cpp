@@ -15,7 +15,7 @@ AdamOptions adam_options(const Recipe& recipe) {
           .ema_warmup = recipe.ema_warmup};
 }
 
-std::vector<int64_t> stages_of(const models::Row& row) {
+std::vector<int64_t> stages_of(const models::ModelRow& row) {
   if (row.stages.empty()) return {row.depth};
   std::vector<int64_t> depths;
   for (const models::Stage& stage : row.stages) depths.push_back(stage.depth);

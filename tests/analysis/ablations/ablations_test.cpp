@@ -128,15 +128,29 @@ TEST(Plan, estimates_time_from_finished_runs_where_there_are_some) {
   EXPECT_LT(measured, 8) << "the sparse one costs less than the dense one's eight seconds";
 }
 
-TEST(Plan, counts_what_a_picture_costs_in_every_kind_of_backbone) {
+TEST(Plan, counts_what_an_image_costs_in_every_kind_of_backbone) {
   for (const char* model : {"vit_micro_patch2_28", "convit_micro_patch2_28", "swin_micro_patch2_window7_28"}) {
     training::Recipe recipe;
     recipe.model = model;
     recipe.attention = "fibottention";
     models::Options options;
     options.attention = AttentionSpec::parse(recipe.attention);
-    EXPECT_DOUBLE_EQ(picture_cost(recipe).total(), models::cost(models::dimensions(model, options)).total()) << model;
+    options.channels = 1;  // Fashion-MNIST is grey
+    EXPECT_DOUBLE_EQ(image_cost(recipe).total(), models::cost(models::dimensions(model, options)).total()) << model;
   }
+}
+
+TEST(Plan, counts_the_model_that_the_recipe_trains) {
+  training::Recipe recipe;
+  recipe.attention = "fibottention";
+  EXPECT_EQ(image_cost(recipe).tokens, 1 + 14 * 14);
+  const models::Cost own = image_cost(recipe);
+  recipe.patch = 4;
+  EXPECT_EQ(image_cost(recipe).tokens, 1 + 7 * 7);
+  EXPECT_LT(image_cost(recipe).total(), own.total() / 3);
+  EXPECT_LT(image_cost(recipe).pruning_ratio, own.pruning_ratio - 0.01) << "fewer tokens, and a larger share of them";
+  recipe.data = "cifar100";
+  EXPECT_EQ(image_cost(recipe).head, 100 * 96) << "as many classes as the data has";
 }
 
 TEST(Plan, estimates_the_images_that_the_dataset_has) {

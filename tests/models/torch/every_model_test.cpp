@@ -12,7 +12,7 @@ namespace fib::models {
 namespace {
 
 /// Milliseconds a step.
-bool is_small(const Row& row) { return cost(dimensions(row.name)).total() < 5e7; }
+bool is_small(const ModelRow& row) { return cost(dimensions(row.name)).total() < 5e7; }
 
 /// Losses of a few steps of AdamW on the same random pictures.
 std::vector<double> train(Model& model, int steps) {
@@ -31,7 +31,7 @@ std::vector<double> train(Model& model, int steps) {
 }
 
 /// Why a mechanism cannot stand in a model; empty if it can.
-std::string misfit(const Row& row, const std::string& spec) {
+std::string misfit(const ModelRow& row, const std::string& spec) {
   try {
     dimensions(row.name, with_attention(spec));
   } catch (const std::invalid_argument& e) {
@@ -41,13 +41,13 @@ std::string misfit(const Row& row, const std::string& spec) {
 }
 
 TEST(EveryModel, learns_with_every_mechanism_that_fits) {
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     if (!is_small(row)) continue;
-    for (const attention::Entry& entry : attention::catalogue()) {
-      SCOPED_TRACE(row.name + " " + entry.info.name);
-      if (!misfit(row, entry.info.name).empty()) continue;
+    for (const attention::MechanismInfo& m : attention::mechanisms()) {
+      SCOPED_TRACE(row.name + " " + m.name);
+      if (!misfit(row, m.name).empty()) continue;
       torch::manual_seed(3);
-      const ModelPtr model = make(row.name, with_attention(entry.info.name));
+      const ModelPtr model = make(row.name, with_attention(m.name));
       const std::vector<double> losses = train(*model, 4);
       for (double loss : losses) EXPECT_TRUE(std::isfinite(loss));
       // The statistics of six pictures are noisy, where batches are normed: not every step is lower.
@@ -60,31 +60,32 @@ TEST(EveryModel, learns_with_every_mechanism_that_fits) {
 }
 
 TEST(EveryModel, says_why_a_mechanism_does_not_fit) {
-  for (const Row& row : table()) {
-    const bool positions_in_scores = row.kind == "swin" || row.kind == "mvit";
-    for (const attention::Entry& entry : attention::catalogue()) {
-      SCOPED_TRACE(row.name + " " + entry.info.name);
-      const bool without_scores =
-          entry.family == attention::Family::linformer || entry.family == attention::Family::efficient;
-      const std::string reason = misfit(row, entry.info.name);
+  for (const ModelRow& row : table()) {
+    const auto layers = attention_layers(dimensions(row.name));
+    const bool positions_in_scores =
+        std::any_of(layers.begin(), layers.end(), [](const AttentionLayer& layer) { return layer.geometry.bias; });
+    for (const attention::MechanismInfo& m : attention::mechanisms()) {
+      SCOPED_TRACE(row.name + " " + m.name);
+      const bool without_scores = m.name == "linformer" || m.name == "efficient";
+      const std::string reason = misfit(row, m.name);
       EXPECT_EQ(!reason.empty(), positions_in_scores && without_scores) << reason;
       if (reason.empty()) continue;
-      EXPECT_NE(reason.find(entry.info.name + " does not fit layers whose scores have a bias"), std::string::npos);
-      EXPECT_THROW(make(row.name, with_attention(entry.info.name)), std::invalid_argument);
+      EXPECT_NE(reason.find(m.name + " does not fit layers whose scores have a bias"), std::string::npos);
+      EXPECT_THROW(make(row.name, with_attention(m.name)), std::invalid_argument);
     }
   }
   EXPECT_NE(misfit(find_row("mini_swin"), "fibottention:masking=zero").find("excluded pairs"), std::string::npos);
 }
 
 /// Smallest sides beyond its own that a model takes, and that are not equal where it allows it.
-std::pair<int64_t, int64_t> other_size(const Row& row) {
-  if (row.kind == "swin") return {2 * row.resolution, row.resolution};
+std::pair<int64_t, int64_t> other_size(const ModelRow& row) {
+  if (row.window > 0) return {2 * row.resolution, row.resolution};
   return {row.resolution + 2 * row.patch, row.resolution + row.patch};
 }
 
 TEST(EveryModel, takes_pictures_of_another_size) {
   const at::NoGradGuard no_grad;
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     if (!is_small(row)) continue;
     SCOPED_TRACE(row.name);
     const auto [height, width] = other_size(row);
@@ -106,7 +107,7 @@ TEST(EveryModel, takes_pictures_of_another_size) {
 
 TEST(EveryModel, shows_what_each_layer_does) {
   const at::NoGradGuard no_grad;
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     if (!is_small(row)) continue;
     const ModelPtr model = make(row.name, with_attention("fibottention"));
     model->eval();
@@ -126,11 +127,11 @@ TEST(EveryModel, shows_what_each_layer_does) {
 }
 
 TEST(EveryModel, has_the_parameters_that_are_counted_without_it) {
-  for (const Row& row : table()) {
+  for (const ModelRow& row : table()) {
     for (const char* spec : {"full", "linformer", "efficient"}) {
       if (!misfit(row, spec).empty()) continue;
       Options options = with_attention(spec);
-      options.initialise = false;
+      options.initialize = false;
       const ModelPtr model = make(row.name, options);
       int64_t count = 0;
       for (const at::Tensor& parameter : model->parameters()) count += parameter.numel();

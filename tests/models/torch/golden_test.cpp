@@ -18,7 +18,7 @@ const nlohmann::json& golden_models() {
 ModelPtr filled(const std::string& name, const std::string& attention, at::ScalarType type) {
   Options options;
   options.attention = AttentionSpec::parse(attention);
-  options.initialise = false;
+  options.initialize = false;
   const ModelPtr model = make(name, options);
   model->to(type);
   golden::fill(*model);
@@ -161,7 +161,7 @@ TEST(GoldenBackbones, have_the_reference_names_shapes_and_count) {
   for (const auto& [name, want] : golden_models().items()) {
     SCOPED_TRACE(name);
     Options options;
-    options.initialise = false;
+    options.initialize = false;
     const ModelPtr model = make(name, options);
     int64_t count = 0;
     for (const at::Tensor& parameter : model->parameters()) count += parameter.numel();

@@ -6,12 +6,12 @@
 #include <stdexcept>
 
 #include "helpers.h"
-#include "models/torch/position.h"
+#include "models/torch/layers.h"
 
 namespace fib::models {
 namespace {
 
-TEST(Vit, is_initialised_like_timm) {
+TEST(Vit, is_initialized_like_timm) {
   torch::manual_seed(1);
   const ModelPtr model = make("vit_milli_patch2_28");
   const auto p = model->named_parameters();
@@ -27,7 +27,7 @@ TEST(Vit, is_initialised_like_timm) {
 
 TEST(Vit, embeds_patches_as_a_convolution_does) {
   PatchEmbed embed(3, 5, 4);
-  embed.initialise();
+  embed.initialize();
   const auto p = embed.named_parameters();
   const at::Tensor x = torch::randn({2, 3, 14, 9});
   const at::Tensor want = at::conv2d(x, p["proj.weight"], p["proj.bias"], 4).flatten(2).transpose(1, 2);

@@ -8,7 +8,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "models/torch/position.h"
+#include "models/torch/layers.h"
 
 namespace fib::models {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "models/table.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"

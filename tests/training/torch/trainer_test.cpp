@@ -11,6 +11,7 @@
 #include "base/safetensors.h"
 #include "data/transforms/mixup.h"
 #include "files.h"
+#include "training/recipe/model_options.h"
 
 namespace fib::training {
 namespace {
@@ -77,7 +78,7 @@ Experiment experiment_of(const Recipe& recipe, size_t images = 32) {
   torch::manual_seed(static_cast<uint64_t>(recipe.seed));
   Experiment e;
   e.recipe = recipe;
-  e.model = models::make(recipe.model, model_options(recipe, Noise(4).info()));
+  e.model = models::make(recipe.model, model_options(recipe, {.classes = 4}));
   e.train = loader_of(images, recipe, true);
   e.validation = loader_of(12, recipe, false);
   e.test = loader_of(10, recipe, false);
@@ -97,7 +98,7 @@ struct Expected {
 };
 
 Expected step_by_hand(const Recipe& r, const std::map<std::string, at::Tensor>& start, Batch batch) {
-  const models::ModelPtr model = models::make(r.model, model_options(r, Noise(4).info()));
+  const models::ModelPtr model = models::make(r.model, model_options(r, {.classes = 4}));
   {
     const torch::NoGradGuard no_grad;
     for (auto& item : model->named_parameters()) item.value().copy_(start.at(item.key()));

@@ -37,7 +37,7 @@ models::ModelPtr compressed(const models::Vit& model, const std::vector<models::
   models::Options options = d.options;
   options.resolution = d.height;
   options.width = d.width;
-  options.initialise = false;
+  options.initialize = false;
   std::vector<Kept> kept;
   for (const models::ChannelMasks& mask : masks) {
     kept.push_back(kept_in(mask));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 
 #include <gtest/gtest.h>
 
@@ -19,27 +19,52 @@ std::string error_of(const std::string& spec) {
   return "";
 }
 
-TEST(AttentionCatalogue, holds_every_pattern_and_the_three_that_are_none) {
+TEST(AttentionRegistry, holds_every_pattern_and_the_three_that_are_none) {
   std::set<std::string> names;
-  for (const Entry& entry : catalogue()) EXPECT_TRUE(names.insert(entry.info.name).second) << entry.info.name;
+  for (const MechanismInfo& m : mechanisms()) EXPECT_TRUE(names.insert(m.name).second) << m.name;
   for (const PatternInfo& pattern : pattern_registry()) EXPECT_TRUE(names.count(pattern.name)) << pattern.name;
   for (const char* name : {"topk", "linformer", "efficient"}) EXPECT_TRUE(names.count(name)) << name;
-  EXPECT_EQ(find_entry("full").family, Family::dense);
+  EXPECT_TRUE(find_mechanism("full").dense);
+  EXPECT_FALSE(find_mechanism("full").support_set);
+  EXPECT_TRUE(find_mechanism("bigbird").support_set);
 }
 
-TEST(AttentionCatalogue, answers_an_unknown_name_with_the_nearest) {
+TEST(AttentionRegistry, answers_an_unknown_name_with_the_nearest) {
   EXPECT_NE(error_of("linforme").find("linformer"), std::string::npos);
   EXPECT_NE(error_of("topk:j=3").find("j"), std::string::npos);
   EXPECT_EQ(error_of("topk:k=5"), "");
 }
 
-TEST(AttentionCatalogue, gives_every_support_set_a_masking) {
+TEST(AttentionRegistry, says_what_a_mechanism_is_that_has_no_pattern) {
+  for (const MechanismInfo& m : mechanisms()) {
+    const AttentionSpec spec{m.name, {}};
+    if (m.support_set || m.dense) {
+      EXPECT_NO_THROW(require_pattern(spec)) << m.name;
+      continue;
+    }
+    try {
+      require_pattern(spec);
+      ADD_FAILURE() << m.name;
+    } catch (const std::invalid_argument& e) {
+      EXPECT_NE(std::string(e.what()).find(m.name + " is not a support set (" + m.summary), std::string::npos);
+    }
+  }
+}
+
+TEST(AttentionRegistry, knows_of_every_mechanism_what_it_costs) {
+  for (const MechanismInfo& m : mechanisms()) {
+    ASSERT_NE(m.cost, nullptr) << m.name;
+    EXPECT_GT(cost({m.name, {}}, Geometry{}).pairs, 0) << m.name;
+  }
+}
+
+TEST(AttentionRegistry, gives_every_support_set_a_masking) {
   EXPECT_EQ(masking_of(AttentionSpec::parse("longformer")), Masking::exclude);
   EXPECT_EQ(masking_of(AttentionSpec::parse("fibottention:masking=zero")), Masking::zero);
   EXPECT_THROW(masking_of(AttentionSpec::parse("fibottention:masking=none")), std::invalid_argument);
 }
 
-TEST(AttentionCatalogue, lets_efficient_ask_for_fewer_query_channels) {
+TEST(AttentionRegistry, lets_efficient_ask_for_fewer_query_channels) {
   EXPECT_EQ(query_key_dim(AttentionSpec::parse("efficient"), Geometry{}), 4);
   EXPECT_EQ(query_key_dim(AttentionSpec::parse("efficient:dim=0"), Geometry{}), 64);
   EXPECT_EQ(query_key_dim(AttentionSpec::parse("fibottention"), Geometry{}), 64);
