@@ -29,8 +29,15 @@ auto or_lost(Call&& call) {
   }
 }
 
+/// From 2.4 on torch asks for libuv unless told otherwise, and Debian's build is without it. Older ones have no choice.
+template <class Options>
+void choose_backend(Options& options) {
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
+}
+
 c10::intrusive_ptr<c10d::Store> open_store(const Launch& launch) {
   c10d::TCPStoreOptions options;
+  choose_backend(options);
   options.port = static_cast<uint16_t>(launch.port);
   options.isServer = launch.rank == 0 && !launch.agent_store;
   options.numWorkers = static_cast<size_t>(launch.world);
