@@ -5,7 +5,7 @@
 #include <set>
 
 #include "analysis/paper/tables.h"
-#include "attention/catalogue.h"
+#include "attention/registry.h"
 #include "fibottention/pattern.h"
 
 namespace fib::paper {
