@@ -11,15 +11,12 @@ add_library(fibottention_torch SHARED)
 target_link_libraries(fibottention_torch PRIVATE fib_ops)
 
 # What lives above the operator. A new file in these rooms is built by existing.
-foreach(room attention/torch models/torch training/torch training/torch/prune analysis/torch bench/torch)
+foreach(room attention/torch models/torch training/torch analysis/torch bench/torch)
   fib_room_sources(rooms ${room})
 endforeach()
 add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 fib_use_torch(fib_rooms)
-target_link_libraries(fib_rooms PUBLIC fib_data fib_runs fib_bench)
-# The update of every parameter: no torch inside, and square roots that need not set errno become SIMD.
-set_source_files_properties(training/torch/adam_update.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON
-  COMPILE_OPTIONS "-O3;-fno-math-errno")
+target_link_libraries(fib_rooms PUBLIC fib_data fib_runs fib_bench fmt::fmt)
 
 # What a program of ours links: the rooms, and the operator's registrations.
 add_library(fib_with_torch INTERFACE)

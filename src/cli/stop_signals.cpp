@@ -2,10 +2,12 @@
 #include "cli/stop_signals.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 
 namespace fib::cli {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 /// timeout(1) sends a signal to the program and to its group: these are one wish.
 constexpr int64_t kSameWishMs = 500;
 
+std::atomic<const char*> heard_line{""};
 std::atomic<int> noted{0};
 std::atomic<int64_t> noted_at{0};  ///< 0: not yet. It decides who is first; another thread may get the echo meanwhile.
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
@@ -28,6 +31,9 @@ extern "C" void note_signal(int signal) {
   int64_t first = 0;
   if (noted_at.compare_exchange_strong(first, now)) {
     noted = signal;
+    const char* line = heard_line;
+    // Only write() may be called here; whether it succeeds changes nothing.
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, std::strlen(line));
   } else if (now - first > kSameWishMs) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -36,7 +42,8 @@ extern "C" void note_signal(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(const char* line) {
+  heard_line = line;
   noted = 0;
   noted_at = 0;
   std::signal(SIGINT, note_signal);

@@ -7,7 +7,8 @@ namespace fib::cli {
 /// While it lives SIGINT and SIGTERM only leave a note; one that comes half a second later ends the program as usual.
 class StopSignals {
  public:
-  StopSignals();
+  /// `line`, a literal, says on stderr at once that a signal was heard and what becomes of the work; empty: nothing.
+  explicit StopSignals(const char* line = "");
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

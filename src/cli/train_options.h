@@ -13,6 +13,7 @@ struct TrainArguments {
   std::string out;
   bool resume = false;
   bool json = false;
+  double peer_timeout = 60;       ///< seconds
   int64_t threads = 0;            ///< of --threads; 0: not given
   training::Recipe base = {};     ///< what options and files change
   std::string command = "train";  ///< for what is told about continuing

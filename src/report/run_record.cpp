@@ -5,32 +5,28 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "training/run/directory.h"
+#include "training/run/summary.h"
 
 namespace fib::report {
 namespace {
 
 using nlohmann::json;
 
-json read_summary(const training::RunFiles& files) {
-  std::ifstream in(files.summary());
-  if (!in) throw std::runtime_error("'" + files.root.string() + "' holds no finished run: it has no summary.json");
-  return json::parse(in);
-}
-
-void read_summary_into(RunRecord& run, const json& s) {
-  run.model = s.at("model");
-  run.attention = s.at("attention");
-  run.data = s.at("data");
-  run.seed = s.at("seed");
-  run.train_images = s.at("train_images");
-  run.epochs = s.at("epochs");
-  run.test_top1 = s.at("test").at("top1");
-  run.pair_share = 1 - s.at("attention_cost").at("pruning_ratio_with_cls").get<double>();
-  run.peak_memory_mb = s.at("peak_memory_mb");
-  run.images_per_second = s.value("images_per_second", 0.0);
-  run.step_ms = s.value("step_ms", 0.0);
-  run.attention_ms = s.value("attention_ms", 0.0);
+void take(RunRecord& run, const training::Summary& s) {
+  run.model = s.model;
+  run.attention = s.attention;
+  run.data = s.data;
+  run.seed = s.seed;
+  run.train_images = s.train_samples;
+  run.epochs = static_cast<double>(s.epochs);
+  run.train_seconds = s.train_seconds;
+  run.test_top1 = s.test.evaluation.value("top1");
+  if (s.attention_cost) run.pair_share = 1 - s.attention_cost->pruning_ratio_with_cls;
+  run.peak_memory_mb = s.peak_memory_mb;
+  const training::Summary::Speed speed = s.speed.value_or(training::Summary::Speed{});
+  run.images_per_second = speed.samples_per_second;
+  run.step_ms = speed.step_ms;
+  run.attention_ms = speed.attention_ms;
 }
 
 void add_line(RunRecord& run, std::vector<CurvePoint>& unaveraged, const json& line) {
@@ -48,7 +44,7 @@ RunRecord read_run(const std::filesystem::path& directory) {
   run.name = directory.has_filename() ? directory.filename() : directory.parent_path().filename();
   std::vector<CurvePoint> unaveraged;
   try {
-    read_summary_into(run, read_summary(files));
+    take(run, training::read_summary(files));
     std::ifstream in(files.metrics());
     for (std::string line; std::getline(in, line);) add_line(run, unaveraged, json::parse(line));
   } catch (const json::exception& error) {

@@ -21,14 +21,15 @@ struct RunRecord {
   int64_t train_images = 0;
   double epochs = 0;
   double test_top1 = 0;
-  double images_per_second = 0;  ///< of training
+  double train_seconds = 0;
+  double images_per_second = 0;  ///< of training; 0: not known, as where a resumed run had no step left
   double step_ms = 0, attention_ms = 0;
   double pair_share = 1;  ///< of all pairs of tokens, class token included
   double peak_memory_mb = 0;
   std::vector<CurvePoint> train_loss;  ///< mean of each epoch
   std::vector<CurvePoint> validation;  ///< top-1 of the averaged weights, of the model where none are kept
 
-  double seconds(double epoch) const { return epoch * static_cast<double>(train_images) / images_per_second; }
+  double seconds(double epoch) const { return epoch * train_seconds / epochs; }
 };
 
 /// Throws std::runtime_error where the directory holds no finished run.

@@ -2,8 +2,6 @@
 #include "analysis/ablations/plan.h"
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "data/registry/datasets.h"
@@ -11,7 +9,7 @@
 #include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
-#include "training/run/directory.h"
+#include "training/run/summary.h"
 
 namespace fib::ablations {
 namespace {
@@ -103,12 +101,11 @@ std::string word_of(Scale scale) { return row_of(scale).word; }
 void look_up(Run& run) {
   const training::RunFiles files{run.directory};
   run.state = std::filesystem::exists(files.config()) ? State::unfinished : State::missing;
-  std::ifstream in(files.summary());
-  if (!in) return;
-  const auto summary = nlohmann::json::parse(in);
+  const auto summary = training::find_summary(files);
+  if (!summary) return;
   run.state = State::finished;
-  run.top1 = 100 * summary.at("test").at("top1").get<double>();
-  run.seconds = summary.at("train_seconds").get<double>();
+  run.top1 = 100 * summary->test.evaluation.value("top1");
+  run.seconds = summary->train_seconds;
 }
 
 std::vector<Run> plan(const Ablation& ablation, const Request& request) {

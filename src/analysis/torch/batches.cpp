@@ -3,11 +3,6 @@
 
 namespace fib::analysis {
 
-at::Tensor images_of(Batch& batch) {
-  return at::from_blob(batch.images.data(),
-                       {static_cast<int64_t>(batch.size()), batch.channels, batch.height, batch.width});
-}
-
 void for_each_batch(const training::TrainedModel& subject, const DatasetPtr& images, const ImagesDone& done,
                     const std::function<void(Batch&)>& use) {
   const at::NoGradGuard no_grad;

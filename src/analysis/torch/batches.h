@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "training/torch/classification.h"
 #include "training/torch/trained_model.h"
 
 namespace fib::analysis {
@@ -11,8 +12,7 @@ namespace fib::analysis {
 /// Called with how many images are done.
 using ImagesDone = std::function<void(int64_t done)>;
 
-/// A view [B,C,h,w] of the batch.
-at::Tensor images_of(Batch& batch);
+using training::images_of;
 
 /// Without gradients, in the dataset's order.
 void for_each_batch(const training::TrainedModel& subject, const DatasetPtr& images, const ImagesDone& done,

@@ -6,7 +6,7 @@
 #include "data/corruptions/corruption.h"
 #include "data/corruptions/published.h"
 #include "data/registry/datasets.h"
-#include "training/torch/evaluate.h"
+#include "training/torch/classification.h"
 
 namespace fib::analysis {
 namespace {
@@ -31,7 +31,7 @@ DatasetPtr corrupted(const TrainedModel& subject, const std::string& folder, con
 double top1_on(const TrainedModel& subject, const DatasetPtr& images, int64_t count) {
   training::ProcessGroup alone;
   const DatasetPtr chosen = training::evenly_chosen(images, static_cast<size_t>(count));
-  return training::evaluate(*subject.module, *subject.loader(chosen), alone).top1;
+  return training::measure_accuracy(*subject.module, *subject.loader(chosen), alone).top1;
 }
 
 }  // namespace

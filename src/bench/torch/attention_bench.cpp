@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/torch/attention_bench.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/units.h"
 #include "bench/memory.h"
 #include "bench/torch/attention_contestants.h"
 #include "ops/support_attention.h"
 
 namespace fib::bench {
 namespace {
-
-constexpr double kMega = 1024.0 * 1024.0;
 
 /// Not all that is available is taken: the machine has other things to hold.
 constexpr double kShareOfMemory = 0.92;
@@ -31,10 +32,7 @@ SupportSet bench_support(const AttentionBenchOptions& o, int64_t tokens) {
   return make_support(o.attention, {tokens, o.cls, o.heads, std::nullopt, false});
 }
 
-std::string in_gigabytes(int64_t bytes) {
-  const int64_t tenths = (bytes * 10 + (1 << 29)) / (1 << 30);
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GB";
-}
+std::string in_gigabytes(int64_t bytes) { return fmt::format("{:.1f} GB", static_cast<double>(bytes) / kGigabyte); }
 
 /// Gives out memory in the contestants' order; the first that does not fit goes without, and so on.
 class MemoryBudget {
@@ -135,7 +133,7 @@ class SizeBench {
     if (!growth || !e.contestant->computes()) return;
     if (!e.backward) grown_ = e.contestant->copies_inputs() ? 0 : p.bytes();
     grown_ += *growth;
-    e.row.peak_memory_mb = static_cast<double>(grown_) / kMega;
+    e.row.peak_memory_mb = static_cast<double>(grown_) / kMegabyte;
     if (e.backward) return;
     e.row.memory_over_tensors = static_cast<double>(grown_) / (4.0 * static_cast<double>(p.tensor_bytes()));
   }

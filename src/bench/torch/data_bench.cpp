@@ -2,38 +2,46 @@
 #include "bench/torch/data_bench.h"
 
 #include "bench/timing.h"
-#include "bench/torch/model_contestant.h"
-#include "training/torch/experiment.h"
 #include "training/torch/stopwatch.h"
+#include "training/torch/training_step.h"
 
 namespace fib::bench {
 namespace {
 
-double loader_speed(const Loader& loader, double seconds) {
+double loader_speed(training::Task& task, double seconds) {
   const training::Stopwatch watch;
-  double images = 0;
-  for (uint64_t epoch = 0; watch.seconds() < seconds; ++epoch) {
-    BatchStream stream = loader.epoch(epoch);
-    while (const auto batch = stream.next()) {
-      images += static_cast<double>(batch->size());
+  double samples = 0;
+  for (int64_t epoch = 0; watch.seconds() < seconds; ++epoch) {
+    const auto stream = task.epoch(epoch, 0);
+    while (const auto batch = stream->next()) {
+      samples += static_cast<double>(batch->size());
       if (watch.seconds() >= seconds) break;
     }
   }
-  return images / watch.seconds();
+  return samples / watch.seconds();
 }
 
-double training_speed(const models::Dimensions& dims, int64_t batch, double seconds) {
-  ModelContestant contestant(dims, ModelPass::training, batch);
-  const Timing timing = time_interleaved({[&] { contestant.run(); }}, {.seconds = seconds}).front();
-  return static_cast<double>(batch) / (timing.min_ms / 1e3);
+/// Steps as the trainer takes them, with one batch again and again.
+double training_speed(training::Experiment& experiment, double seconds) {
+  training::ProcessGroup alone;
+  training::TrainingStep step(*experiment.task, experiment.hook.get(), experiment.recipe, alone);
+  const training::TaskBatch batch = experiment.task->epoch(0, 0)->next().value();
+  experiment.task->network().train();
+  int64_t steps = 0;
+  const auto run = [&] {
+    step.gradients(batch, steps++);
+    step.update(experiment.recipe.min_lr);
+  };
+  const Timing timing = time_interleaved({run}, {.seconds = seconds}).front();
+  return static_cast<double>(batch.size()) / (timing.min_ms / 1e3);
 }
 
 }  // namespace
 
 DataBench bench_data(const training::Recipe& recipe, double seconds) {
-  const training::Experiment experiment = training::prepare(recipe);
-  return {loader_speed(*experiment.train, seconds),
-          training_speed(experiment.model->dimensions(), recipe.batch, seconds)};
+  training::Experiment experiment = training::prepare(recipe);
+  const double loader = loader_speed(*experiment.task, seconds);
+  return {loader, training_speed(experiment, seconds)};
 }
 
 }  // namespace fib::bench

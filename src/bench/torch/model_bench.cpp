@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/torch/model_bench.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
+#include "base/units.h"
 #include "bench/memory.h"
 #include "bench/torch/model_contestant.h"
 
@@ -38,10 +40,8 @@ void check(const ModelBenchOptions& options, const std::vector<int64_t>& resolut
 }
 
 std::string shortage(int64_t needed, int64_t available) {
-  char text[80];
-  std::snprintf(text, sizeof text, "needs about %.1f GB of memory, %.1f GB are free", static_cast<double>(needed) / 1e9,
-                static_cast<double>(available) / 1e9);
-  return text;
+  return fmt::format("needs about {:.1f} GB of memory, {:.1f} GB are free", static_cast<double>(needed) / kGigabyte,
+                     static_cast<double>(available) / kGigabyte);
 }
 
 /// All contestants at one resolution, in one pass.

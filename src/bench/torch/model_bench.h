@@ -19,7 +19,7 @@ struct ModelBenchRow {
   int64_t resolution = 0, tokens = 0, batch = 0;
   ModelPass pass = ModelPass::forward;
   std::optional<double> ms, ms_median, images_per_second, speedup_over_full;
-  std::optional<double> peak_memory_mb;  ///< parameters, activations and, in training, gradients and optimiser
+  std::optional<double> peak_memory_mb;  ///< parameters, activations and, in training, gradients, optimizer and average
   std::string reason;                    ///< why there is no time
 };
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "attention/registry.h"
+#include "base/units.h"
 #include "bench/memory.h"
 
 namespace fib::bench {
@@ -46,26 +47,29 @@ int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int6
   const ScoreBytes scores = score_bytes(d, pass, batch);
   // Forward keeps one block's tensors: x, its norm, qkv, the four times wider hidden layer.
   if (pass == ModelPass::forward) return parameters + 12 * token_channels + 2 * scores.largest;
-  // Training keeps them for every block, and the last block's scores a few times on the way back; gradients and AdamW's
-  // two moments are as large as the parameters.
-  return 4 * parameters + 20 * d.row.depth * token_channels + scores.sum + 3 * scores.largest;
+  // Training keeps them for every block, and the last block's scores a few times on the way back; gradients, AdamW's
+  // two moments and the average are as large as the parameters.
+  return 5 * parameters + 20 * d.row.depth * token_channels + scores.sum + 3 * scores.largest;
 }
 
 ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {
   const PeakMemory memory;
   torch::manual_seed(0);
-  images_ = at::randn({batch, d.options.channels, d.height, d.width});
-  labels_ = at::randint(d.row.classes, {batch}, at::kLong);
+  const at::Tensor labels = at::randint(d.row.classes, {batch}, at::kLong);
+  batch_.tensors = {at::randn({batch, d.options.channels, d.height, d.width}),
+                    at::one_hot(labels, d.row.classes).to(at::kFloat)};
   models::Options options = d.options;
   options.resolution = d.height;
   options.width = d.width;
   model_ = models::make(d.row.name, options);
   model_->train(pass == ModelPass::training);
   if (pass == ModelPass::training) {
-    optimiser_ = std::make_unique<torch::optim::AdamW>(model_->parameters(), torch::optim::AdamWOptions(1e-4));
+    const training::Recipe recipe;
+    task_ = std::make_unique<training::ClassificationTask>(recipe, model_);
+    step_ = std::make_unique<training::TrainingStep>(*task_, nullptr, recipe, alone_);
   }
   run();
-  if (const auto grown = memory.growth()) peak_memory_mb_ = static_cast<double>(*grown) / 1e6;
+  if (const auto grown = memory.growth()) peak_memory_mb_ = static_cast<double>(*grown) / kMegabyte;
   if (!at::isfinite(last_).all().item<bool>()) {
     throw std::runtime_error(d.row.name + " with " + d.options.attention.to_string() +
                              " gives values that are not finite");
@@ -76,15 +80,13 @@ void ModelContestant::run() { last_ = pass_ == ModelPass::forward ? forward_once
 
 at::Tensor ModelContestant::forward_once() {
   const at::NoGradGuard no_grad;
-  return model_->forward(images_);
+  return model_->forward(batch_.tensors[0]);
 }
 
 at::Tensor ModelContestant::training_step() {
-  optimiser_->zero_grad();
-  const at::Tensor loss = at::cross_entropy_loss(model_->forward(images_), labels_);
-  loss.backward();
-  optimiser_->step();
-  return loss.detach();
+  const double loss = step_->gradients(batch_, steps_++).mean;
+  step_->update(1e-4);
+  return at::tensor(loss);
 }
 
 }  // namespace fib::bench

@@ -7,7 +7,8 @@
 #include <memory>
 
 #include "bench/torch/model_bench.h"
-#include "models/torch/model.h"
+#include "training/torch/classification.h"
+#include "training/torch/training_step.h"
 
 namespace fib::bench {
 
@@ -17,7 +18,7 @@ class ModelContestant {
   /// computes is not finite.
   ModelContestant(const models::Dimensions& dims, ModelPass pass, int64_t batch);
 
-  /// Forward, or a step of training: forward, cross-entropy, backward, AdamW.
+  /// Forward, or the trainer's own step with the default recipe: the loss, backward, clipping, AdamW, averages.
   void run();
   std::optional<double> peak_memory_mb() const { return peak_memory_mb_; }
 
@@ -30,8 +31,12 @@ class ModelContestant {
 
   ModelPass pass_;
   models::ModelPtr model_;
-  at::Tensor images_, labels_, last_;
-  std::unique_ptr<torch::optim::AdamW> optimiser_;
+  training::TaskBatch batch_;
+  at::Tensor last_;
+  training::ProcessGroup alone_;
+  std::unique_ptr<training::ClassificationTask> task_;
+  std::unique_ptr<training::TrainingStep> step_;  ///< null where only forward runs
+  int64_t steps_ = 0;
   std::optional<double> peak_memory_mb_;
 };
 

@@ -25,7 +25,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
                "sides of square pictures; the model's own");
   add_attention_list_options(command, a.attention);
   add_integer(command, "--batch", a.options.batch, {1, 65536}, "pictures at once")->capture_default_str();
-  command.add_option("--pass", a.passes, "what is timed; training is forward, backward and an AdamW step")
+  command.add_option("--pass", a.passes, "what is timed; training is a step of fib train with its default recipe")
       ->delimiter(',')
       ->check(CLI::IsMember({"forward", "training"}))
       ->type_name("forward,training")

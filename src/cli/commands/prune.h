@@ -14,18 +14,8 @@ struct PruneArguments {
   std::string ratio;  ///< as typed; empty: the recipe's
 };
 
-/// The search as its authors run it: a constant learning rate, no averages.
-inline training::Recipe search_recipe() {
-  training::Recipe recipe;
-  recipe.lr = recipe.min_lr = recipe.warmup_lr = 1e-4;
-  recipe.warmup_epochs = 0;
-  recipe.ema = 0;
-  recipe.clip = 0;
-  return recipe;
-}
-
 inline void declare(CLI::App& command, PruneArguments& a) {
-  a.train.base = search_recipe();
+  a.train.base = training::search_recipe();
   a.train.command = "prune";
   command
       .add_option("--ratio", a.ratio, "share of the parameters in attention and MLPs to remove, above 0 and below 1")

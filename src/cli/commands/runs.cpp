@@ -20,7 +20,15 @@ struct RunsArguments {
   bool json = false;
 };
 
-std::string times(double factor) { return fmt::format("{:.1f} ×", factor); }
+/// "3.4 ×"; a run that was resumed with no step left has no speed.
+std::string times(const RunRecord& run, const RunRecord& first) {
+  const bool known = run.images_per_second > 0 && first.images_per_second > 0;
+  return known ? fmt::format("{:.1f} ×", run.images_per_second / first.images_per_second) : "-";
+}
+
+std::string or_dash(double value, const char* unit, int digits) {
+  return value > 0 ? fmt::format("{:.{}f}{}", value, digits, unit) : "-";
+}
 
 std::string runs_table(const std::vector<RunRecord>& runs) {
   using enum Table::Align;
@@ -35,10 +43,9 @@ std::string runs_table(const std::vector<RunRecord>& runs) {
                {"memory", right}});
   for (const RunRecord& run : runs)
     table.add_row({run.name, run.attention, fmt::format("{:.2f} %", 100 * run.test_top1),
-                   fmt::format("{:.0f}", run.images_per_second),
-                   times(run.images_per_second / runs.front().images_per_second),
-                   fmt::format("{:.1f} %", 100 * run.pair_share), fmt::format("{:.1f} ms", run.attention_ms),
-                   fmt::format("{:.1f} ms", run.step_ms), fmt::format("{:.0f} MB", run.peak_memory_mb)});
+                   or_dash(run.images_per_second, "", 0), times(run, runs.front()),
+                   fmt::format("{:.1f} %", 100 * run.pair_share), or_dash(run.attention_ms, " ms", 1),
+                   or_dash(run.step_ms, " ms", 1), fmt::format("{:.0f} MB", run.peak_memory_mb)});
   return table.to_string();
 }
 
@@ -49,9 +56,11 @@ std::string verdict(const RunRecord& run, const RunRecord& first) {
   const std::string judged =
       std::abs(points) < 0.05 ? std::string("is as good")
                               : fmt::format("is {:.1f} points {}", std::abs(points), points > 0 ? "better" : "worse");
-  return fmt::format("{} looks at {:.1f} % of the pairs, trains {} as fast as {} and {} on the test images.\n",
-                     run.name, 100 * run.pair_share, times(run.images_per_second / first.images_per_second), first.name,
-                     judged);
+  const std::string speed = times(run, first);
+  const std::string trains =
+      speed == "-" ? "was not timed against " + first.name : fmt::format("trains {} as fast as {}", speed, first.name);
+  return fmt::format("{} looks at {:.1f} % of the pairs, {} and {} on the test images.\n", run.name,
+                     100 * run.pair_share, trains, judged);
 }
 
 nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {

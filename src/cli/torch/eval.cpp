@@ -9,20 +9,20 @@
 #include "cli/table.h"
 #include "cli/torch/subject_options.h"
 #include "report/words.h"
-#include "training/torch/evaluate.h"
+#include "training/torch/classification.h"
 
 namespace fib::cli {
 namespace {
 
 using training::TrainedModel;
 
-nlohmann::ordered_json evaluation_json(const TrainedModel& c, const training::Evaluation& e) {
+nlohmann::ordered_json evaluation_json(const TrainedModel& c, const training::Accuracy& e) {
   return {
       {"model", c.model}, {"attention", c.attention}, {"data", c.data}, {"images", e.images},
       {"top1", e.top1},   {"top5", e.top5},           {"loss", e.loss}, {"images_per_second", e.images_per_second()}};
 }
 
-std::string evaluation_text(const TrainedModel& c, const training::Evaluation& e) {
+std::string evaluation_text(const TrainedModel& c, const training::Accuracy& e) {
   Table table({{}, {}});
   table.add_row({"model", c.model + ", " + c.attention + " attention"});
   table.add_row({"data", fmt::format("{}, {} images", c.data, report::grouped(e.images))});
@@ -33,17 +33,17 @@ std::string evaluation_text(const TrainedModel& c, const training::Evaluation& e
   return table.to_string();
 }
 
-training::Evaluation evaluate(const TrainedModel& subject, bool quiet) {
+training::Accuracy evaluate(const TrainedModel& subject, bool quiet) {
   training::check_labels(*subject.dataset, *subject.module);
   Progress progress("images", static_cast<int64_t>(subject.dataset->size()), quiet);
   training::ProcessGroup alone;
-  return training::evaluate(*subject.module, *subject.loader(subject.dataset), alone,
-                            [&](int64_t done, int64_t /*total*/) { progress.show(done); });
+  return training::measure_accuracy(*subject.module, *subject.loader(subject.dataset), alone,
+                            {.progress = [&](int64_t done, int64_t /*total*/) { progress.show(done); }});
 }
 
 void run(const EvalArguments& a, const Globals& globals) {
   const TrainedModel subject = open_subjects(a.subject).front();
-  const training::Evaluation result = evaluate(subject, globals.quiet || a.json);
+  const training::Accuracy result = evaluate(subject, globals.quiet || a.json);
   if (a.json) {
     fmt::print("{}\n", evaluation_json(subject, result).dump());
   } else if (!globals.quiet) {

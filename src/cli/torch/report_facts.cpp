@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
@@ -14,7 +13,7 @@
 #include "attention/registry.h"
 #include "cli/torch/attention_sheet.h"
 #include "report/attention_picture.h"
-#include "training/run/directory.h"
+#include "training/run/summary.h"
 
 namespace fib::cli {
 namespace {
@@ -29,10 +28,10 @@ std::string text_of_file(const std::filesystem::path& file) {
 
 void add_summary(PageRun& run, const TrainedModel& subject) {
   const training::RunFiles files{run.directory};
-  const auto summary = nlohmann::json::parse(text_of_file(files.summary()));
-  run.top5 = summary.at("test").at("top5");
-  run.test_images = summary.at("test").at("images");
-  run.parameters = summary.at("parameters");
+  const training::Summary summary = training::read_summary(files);
+  run.top5 = summary.test.evaluation.value("top5");
+  run.test_images = summary.test.evaluation.samples;
+  run.parameters = summary.parameters;
   run.gmacs = subject.module->cost().total() / 1e9;
   run.config = text_of_file(files.config());
 }

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli/app.h"
@@ -16,28 +15,32 @@ namespace {
 
 using namespace training;
 
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+/// "91.23 % top-1, 99.60 % top-5"
+std::string figures_text(const std::vector<Figure>& figures) {
+  std::string text;
+  for (const Figure& figure : figures)
+    if (figure_style(figure.name).result)
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", figure_text(figure), figure_style(figure.name).label);
+  return text;
+}
 
-std::string summary_text(const nlohmann::json& s) {
+std::string summary_text(const Summary& s) {
   Table table({{}, {}});
-  const auto& test = s.at("test");
   table.add_row(
-      {"test", fmt::format("{} top-1, {} top-5 on {} images ({} weights of epoch {})", percent(test.at("top1")),
-                           percent(test.at("top5")), report::grouped(test.at("images").get<int64_t>()),
-                           test.at("weights").get<std::string>(), test.at("epoch").get<int64_t>())});
-  if (s.contains("images_per_second"))
-    table.add_row({"speed", fmt::format("{:.0f} images/s; a step takes {:.1f} ms, {:.1f} of them in attention",
-                                        s.at("images_per_second").get<double>(), s.at("step_ms").get<double>(),
-                                        s.at("attention_ms").get<double>())});
-  table.add_row({"memory", fmt::format("{:.0f} MB at most", s.at("peak_memory_mb").get<double>())});
+      {"test", fmt::format("{} on {} {} ({} weights of epoch {})", figures_text(s.test.evaluation.figures),
+                           report::grouped(s.test.evaluation.samples), s.samples, s.test.weights, s.test.epoch)});
+  if (s.speed)
+    table.add_row(
+        {"speed", fmt::format("{:.0f} {}/s; a step takes {:.1f} ms, {:.1f} of them in attention",
+                              s.speed->samples_per_second, s.samples, s.speed->step_ms, s.speed->attention_ms)});
+  table.add_row({"memory", fmt::format("{:.0f} MB at most", s.peak_memory_mb)});
   return table.to_string();
 }
 
 void tell(const TrainArguments& a, const RunFiles& files, bool quiet) {
-  std::ifstream in(files.summary());
-  const auto summary = nlohmann::ordered_json::parse(in);
+  const Summary summary = read_summary(files);
   if (a.json)
-    fmt::print("{}\n", summary.dump());
+    fmt::print("{}\n", to_json(summary).dump());
   else if (!quiet)
     fmt::print("{}", summary_text(summary));
 }
@@ -45,11 +48,10 @@ void tell(const TrainArguments& a, const RunFiles& files, bool quiet) {
 void run(const TrainArguments& given, const Globals& globals) {
   TrainArguments a = given;
   if (globals.threads_given) a.threads = globals.threads;
-  TrainSession session(a, Launch::from_environment());
+  Session session = open_session(a, globals.quiet);
   if (session.recipe().prune_ratio > 0)
     throw std::invalid_argument("this recipe prunes (prune_ratio is not 0): use fib prune");
-  const int code = session.run(globals.quiet);
-  if (code != 0) throw Exit{code};
+  run_session(session, a, globals.quiet);
   if (session.is_first()) tell(a, session.files(), globals.quiet);
 }
 

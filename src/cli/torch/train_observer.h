@@ -27,7 +27,7 @@ class TrainObserver : public training::Observer {
   bool quiet_;
   std::unique_ptr<Progress> progress_;
   training::StepFacts last_;
-  int64_t images_ = 0;
+  int64_t samples_ = 0;
   double loss_ = 0;  ///< smoothed, for the eye
 };
 

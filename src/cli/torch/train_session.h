@@ -1,39 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of fib train or fib prune: its directory, its recipe, its processes.
+// A run of fib train or fib prune as the command line asks for it.
 #pragma once
 
-#include <optional>
-
 #include "cli/train_options.h"
-#include "training/torch/trainer.h"
+#include "training/torch/session.h"
 
 namespace fib::cli {
 
-/// The first process alone sees the directory; the others get the recipe from it.
-class TrainSession {
- public:
-  /// Throws std::invalid_argument where directory and options do not go together.
-  TrainSession(const TrainArguments& arguments, const training::Launch& launch);
+/// Waits for the other processes of the run; throws training::LostRank at a signal.
+training::Session open_session(const TrainArguments& arguments, bool quiet);
 
-  /// The exit code: 0 once the run is finished.
-  int run(bool quiet);
-
-  bool is_first() const { return group_.is_first(); }
-  const training::RunFiles& files() const { return directory_->files(); }
-  const training::Recipe& recipe() const { return recipe_; }
-  /// Of the run, which must have been called.
-  training::Trainer& trainer() { return *trainer_; }
-
- private:
-  void open_directory(const training::Launch& launch);
-  bool resumes();
-
-  const TrainArguments& arguments_;
-  training::ProcessGroup group_;
-  std::optional<training::RunDirectory> directory_;
-  training::Recipe recipe_;
-  training::Share share_;
-  std::optional<training::Trainer> trainer_;
-};
+/// Throws Exit with the code of the signal where the run was stopped.
+void run_session(training::Session& session, const TrainArguments& arguments, bool quiet);
 
 }  // namespace fib::cli

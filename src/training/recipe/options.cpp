@@ -31,13 +31,25 @@ std::string number_text(double value) {
   return {buffer.data(), end};
 }
 
+/// Of "1,2.5"; no text is no numbers.
+std::optional<Option::Numbers> parse_numbers(std::string_view text) {
+  Option::Numbers numbers;
+  while (!text.empty()) {
+    const size_t comma = text.find(',');
+    const auto number = parse_number<double>(text.substr(0, comma));
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+    if (text.empty()) return std::nullopt;
+  }
+  return numbers;
+}
+
 std::optional<Span> parse_span(std::string_view text) {
-  const size_t comma = text.find(',');
-  if (comma == std::string_view::npos) return std::nullopt;
-  const auto low = parse_number<double>(text.substr(0, comma));
-  const auto high = parse_number<double>(text.substr(comma + 1));
-  if (!low || !high) return std::nullopt;
-  return Span{*low, *high};
+  const auto numbers = parse_numbers(text);
+  if (!numbers || numbers->size() != 2) return std::nullopt;
+  return Span{numbers->front(), numbers->back()};
 }
 
 std::optional<bool> parse_switch(std::string_view text) {
@@ -80,6 +92,12 @@ std::string float_text(double value) {
   return text;
 }
 
+std::string float_list(const Option::Numbers& numbers) {
+  std::vector<std::string> texts;
+  for (const double number : numbers) texts.push_back(float_text(number));
+  return "[" + joined(texts) + "]";
+}
+
 void check_value(const Option& option, const Option::Value& value) {
   const auto inside = [&](double x) { return contains(option.interval, x); };
   const bool good =
@@ -88,7 +106,10 @@ void check_value(const Option& option, const Option::Value& value) {
                             },
                             [&](int64_t x) { return inside(static_cast<double>(x)); },
                             [&](double x) { return inside(x); }, [](bool) { return true; },
-                            [&](const Span& s) { return inside(s.low) && inside(s.high) && s.low <= s.high; }},
+                            [&](const Span& s) { return inside(s.low) && inside(s.high) && s.low <= s.high; },
+                            [&](const Option::Numbers& numbers) {
+                              return std::ranges::all_of(numbers, inside) && std::ranges::is_sorted(numbers);
+                            }},
                  value);
   if (!good) refuse(option, to_toml(value));
 }
@@ -104,7 +125,10 @@ std::string to_toml(const Option::Value& value) {
   return std::visit(
       Overloaded{[](const std::string& word) { return quoted(word); }, [](int64_t x) { return std::to_string(x); },
                  [](double x) { return float_text(x); }, [](bool on) { return std::string(on ? "true" : "false"); },
-                 [](const Span& s) { return "[" + float_text(s.low) + ", " + float_text(s.high) + "]"; }},
+                 [](const Span& s) {
+                   return float_list({s.low, s.high});
+                 },
+                 [](const Option::Numbers& numbers) { return float_list(numbers); }},
       value);
 }
 
@@ -120,7 +144,8 @@ std::string Option::accepted() const {
                  [&](int64_t Recipe::*) { return "an integer" + words(interval); },
                  [&](double Recipe::*) { return "a number" + words(interval); },
                  [](bool Recipe::*) { return std::string("true or false"); },
-                 [&](Span Recipe::*) { return "two numbers" + words(interval) + ", the smaller first"; }},
+                 [&](Span Recipe::*) { return "two numbers" + words(interval) + ", the smaller first"; },
+                 [&](Numbers Recipe::*) { return "numbers" + words(interval) + ", growing"; }},
       field);
 }
 
@@ -150,8 +175,18 @@ void Option::parse(Recipe& recipe, std::string_view text) const {
       Overloaded{[&](std::string Recipe::*) { set(recipe, std::string(text)); },
                  [&](int64_t Recipe::*) { use(parse_number<int64_t>(text)); },
                  [&](double Recipe::*) { use(parse_number<double>(text)); },
-                 [&](bool Recipe::*) { use(parse_switch(text)); }, [&](Span Recipe::*) { use(parse_span(text)); }},
+                 [&](bool Recipe::*) { use(parse_switch(text)); }, [&](Span Recipe::*) { use(parse_span(text)); },
+                 [&](Numbers Recipe::*) { use(parse_numbers(text)); }},
       field);
+}
+
+Recipe search_recipe() {
+  Recipe recipe;
+  recipe.lr = recipe.min_lr = recipe.warmup_lr = 1e-4;
+  recipe.warmup_epochs = 0;
+  recipe.ema = 0;
+  recipe.clip = 0;
+  return recipe;
 }
 
 const Option& find_option(std::string_view key) {
@@ -169,8 +204,8 @@ void check_recipe(const Recipe& r) {
   };
   require(r.batch % r.accumulate == 0, "batch " + std::to_string(r.batch) + " does not divide into accumulate = " +
                                            std::to_string(r.accumulate) + " parts");
-  require(r.warmup_epochs < static_cast<double>(r.epochs) || r.warmup_epochs == 0,
-          "warmup_epochs " + number_text(r.warmup_epochs) + " must be below epochs " + std::to_string(r.epochs));
+  require(r.schedule != "milestones" || !r.milestones.empty(),
+          "schedule = \"milestones\" needs the epochs at which the learning rate falls: milestones is empty");
   require(r.min_lr <= r.peak_lr(),
           "min_lr " + number_text(r.min_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
   // Averages would be of weights whose masks were others.

@@ -21,9 +21,10 @@ struct Interval {
 };
 
 struct Option {
-  using Field =
-      std::variant<std::string Recipe::*, int64_t Recipe::*, double Recipe::*, bool Recipe::*, Span Recipe::*>;
-  using Value = std::variant<std::string, int64_t, double, bool, Span>;
+  using Numbers = std::vector<double>;
+  using Field = std::variant<std::string Recipe::*, int64_t Recipe::*, double Recipe::*, bool Recipe::*, Span Recipe::*,
+                             Numbers Recipe::*>;
+  using Value = std::variant<std::string, int64_t, double, bool, Span, Numbers>;
 
   std::string section;
   std::string key;
@@ -42,7 +43,7 @@ struct Option {
   Value get(const Recipe& recipe) const;
   /// Throws std::invalid_argument, naming key, value and what is accepted.
   void set(Recipe& recipe, const Value& value) const;
-  /// The same for text as a person types it; numbers of a span are divided by a comma.
+  /// The same for text as a person types it; a comma divides numbers.
   void parse(Recipe& recipe, std::string_view text) const;
 };
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/recipe/options.h"
+#include "training/recipe/schedule.h"
+#include "training/update.h"
 
 namespace fib::training {
 namespace {
@@ -81,18 +83,36 @@ std::vector<Option> augment_options() {
   };
 }
 
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const OptimizerRow& row : optimizers()) names.push_back(row.name);
+  return names;
+}
+
 std::vector<Option> optimizer_options() {
   return {
+      {"optimizer",
+       "optimizer",
+       &Recipe::optimizer,
+       "AdamW, or gradient descent with Nesterov's momentum",
+       {},
+       optimizer_names()},
       {"optimizer", "batch", &Recipe::batch, "images of one step, over all processes", kAtLeastOne},
       {"optimizer", "accumulate", &Recipe::accumulate, "parts that a step's batch is computed in", kAtLeastOne},
       {"optimizer", "lr", &Recipe::lr, "learning rate at the top of the schedule", kPositive},
       {"optimizer", "lr_batch", &Recipe::lr_batch, "batch that lr is meant for, others scale it; 0: lr as it is",
        kNotNegative},
-      {"optimizer", "weight_decay", &Recipe::weight_decay, "of weights; biases, norms and embeddings have none",
-       kNotNegative},
+      {"optimizer", "weight_decay", &Recipe::weight_decay, "how strongly parameters decay", kNotNegative},
+      {"optimizer",
+       "decay_on",
+       &Recipe::decay_on,
+       "what decays: all parameters, or all but biases, norms and embeddings as timm does it",
+       {},
+       {"weights", "all"}},
       {"optimizer", "beta1", &Recipe::beta1, "memory of AdamW's mean", kRate},
       {"optimizer", "beta2", &Recipe::beta2, "memory of AdamW's square", kRate},
       {"optimizer", "eps", &Recipe::eps, "of AdamW's denominator", kPositive},
+      {"optimizer", "momentum", &Recipe::momentum, "of SGD; 0: plain gradient descent", kRate},
       {"optimizer", "clip", &Recipe::clip, "largest norm of the gradient; 0: no limit", kNotNegative},
       {"optimizer",
        "layer_decay",
@@ -106,12 +126,25 @@ std::vector<Option> optimizer_options() {
 std::vector<Option> schedule_options() {
   return {
       {"schedule", "epochs", &Recipe::epochs, "times that every training image is seen", kAtLeastOne},
-      {"schedule", "schedule", &Recipe::schedule, "when the learning rate changes", {}, {"epoch", "step"}},
+      {"schedule",
+       "schedule",
+       &Recipe::schedule,
+       "how the learning rate falls: a cosine by epoch or by step, or at milestones",
+       {},
+       schedule_names()},
       {"schedule", "warmup_epochs", &Recipe::warmup_epochs, "epochs of linear growth; 0: none", kNotNegative},
       {"schedule", "warmup_lr", &Recipe::warmup_lr, "learning rate it grows from", kNotNegative},
       {"schedule", "min_lr", &Recipe::min_lr, "learning rate at the end of the cosine", kNotNegative},
-      {"ema", "ema", &Recipe::ema, "decay of the averaged weights; 0: none are kept", kRate},
-      {"ema", "ema_warmup", &Recipe::ema_warmup, "after n steps the decay is at most (1 + n) / (10 + n)"},
+      {"schedule", "milestones", &Recipe::milestones, "epochs at which it is multiplied by gamma", kNotNegative},
+      {"schedule", "gamma", &Recipe::gamma, "factor of the learning rate at a milestone", kPositive},
+      {"ema", "ema", &Recipe::ema, "largest decay of the averaged weights; 0: none are kept", kRate},
+      {"ema",
+       "ema_rule",
+       &Recipe::ema_rule,
+       "after n steps at most (1 + n) / (10 + n), at most 1 - (n - 1)^-power, or always ema",
+       {},
+       average_names()},
+      {"ema", "ema_power", &Recipe::ema_power, "of ema_rule power", kPositive},
   };
 }
 
@@ -128,6 +161,7 @@ std::vector<Option> prune_options() {
 
 std::vector<Option> run_options() {
   return {
+      {"run", "task", &Recipe::task, "what is learned and how it is judged"},
       {"run", "seed", &Recipe::seed, "of initial weights, order, augmentation and dropout", kNotNegative},
       {"run",
        "threads",
@@ -144,6 +178,8 @@ std::vector<Option> run_options() {
        kNotNegative,
        {},
        false},
+      {"run", "eval_images", &Recipe::eval_images,
+       "most images of an evaluation, spread evenly over validation and test set; 0: all", kNotNegative},
       {"run",
        "checkpoint_every",
        &Recipe::checkpoint_every,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fib::training {
 
@@ -53,14 +54,17 @@ struct Recipe {
   double eval_crop = 1;
 
   // optimizer
+  std::string optimizer = "adamw";
   int64_t batch = 64;
   int64_t accumulate = 1;
   double lr = 1e-3;
   int64_t lr_batch = 0;
   double weight_decay = 0.05;
+  std::string decay_on = "weights";
   double beta1 = 0.9;
   double beta2 = 0.999;
   double eps = 1e-8;
+  double momentum = 0.9;
   double clip = 1;
   double layer_decay = 1;
   double smoothing = 0.1;
@@ -71,10 +75,13 @@ struct Recipe {
   double warmup_epochs = 1;
   double warmup_lr = 1e-6;
   double min_lr = 1e-5;
+  std::vector<double> milestones;
+  double gamma = 0.1;
 
   // ema
   double ema = 0.999;
-  bool ema_warmup = true;
+  std::string ema_rule = "warmup";
+  double ema_power = 0.75;
 
   // prune
   double prune_ratio = 0;
@@ -83,10 +90,12 @@ struct Recipe {
   double prune_mlp_penalty = 2e-4;
 
   // run
+  std::string task = "classification";
   int64_t seed = 0;
   int64_t threads = 0;
   int64_t eval_every = 1;
   int64_t eval_batch = 0;
+  int64_t eval_images = 0;
   int64_t checkpoint_every = 0;
   int64_t log_every = 10;
 
@@ -95,5 +104,8 @@ struct Recipe {
 
   friend bool operator==(const Recipe&, const Recipe&) = default;
 };
+
+/// The search of fib prune as its authors run it: a constant learning rate, no averages.
+Recipe search_recipe();
 
 }  // namespace fib::training

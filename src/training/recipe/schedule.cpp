@@ -1,30 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/recipe/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
+
+#include "base/nearest.h"
 
 namespace fib::training {
+namespace {
 
-Schedule Schedule::of(const Recipe& recipe) {
-  return {.unit = recipe.schedule == "epoch" ? ScheduleUnit::epoch : ScheduleUnit::step,
-          .epochs = static_cast<double>(recipe.epochs),
-          .warmup_epochs = recipe.warmup_epochs,
-          .peak = recipe.peak_lr(),
-          .warmup_from = recipe.warmup_lr,
-          .least = recipe.min_lr};
+/// `t` is in epochs, past the warm-up.
+struct ScheduleRow {
+  std::string name;
+  bool by_epoch;  ///< constant within an epoch
+  double (*rate)(const Schedule& s, double t);
+};
+
+struct AverageRow {
+  std::string name;
+  double (*decay)(const AverageSchedule& s, double n);
+};
+
+double cosine(const Schedule& s, double progress) {
+  return s.least + 0.5 * (s.peak - s.least) * (1 + std::cos(std::numbers::pi * progress));
 }
 
-double Schedule::cosine(double progress) const {
-  return least + 0.5 * (peak - least) * (1 + std::cos(std::numbers::pi * progress));
+double milestone_rate(const Schedule& s, double t) {
+  const auto passed = std::ranges::count_if(s.milestones, [&](double milestone) { return t >= milestone; });
+  return s.peak * std::pow(s.gamma, static_cast<double>(passed));
+}
+
+const std::vector<ScheduleRow>& schedules() {
+  static const std::vector<ScheduleRow> rows = {
+      {"epoch", true, [](const Schedule& s, double t) { return cosine(s, t / s.epochs); }},
+      {"step", false,
+       [](const Schedule& s, double t) { return cosine(s, (t - s.warmup_epochs) / (s.epochs - s.warmup_epochs)); }},
+      {"milestones", false, milestone_rate},
+  };
+  return rows;
+}
+
+const std::vector<AverageRow>& averages() {
+  static const std::vector<AverageRow> rows = {
+      {"warmup", [](const AverageSchedule&, double n) { return (1 + n) / (10 + n); }},
+      {"power", [](const AverageSchedule& s, double n) { return n <= 2 ? 0.0 : 1 - std::pow(n - 1, -s.power); }},
+      {"constant", [](const AverageSchedule& s, double) { return s.most; }},
+  };
+  return rows;
+}
+
+template <class Row>
+std::vector<std::string> names_of(const std::vector<Row>& rows) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) names.push_back(row.name);
+  return names;
+}
+
+template <class Row>
+const Row& find_row(const std::vector<Row>& rows, const std::string& name, const char* kind) {
+  const auto found = std::ranges::find(rows, name, &Row::name);
+  if (found == rows.end()) throw std::invalid_argument(unknown_name(kind, name, names_of(rows)));
+  return *found;
+}
+
+/// A warm-up that a short run has no time for takes a tenth of it, of whole epochs where the rate changes by epoch.
+double warmup_of(const Recipe& recipe) {
+  const auto epochs = static_cast<double>(recipe.epochs);
+  if (recipe.warmup_epochs < epochs) return recipe.warmup_epochs;
+  return find_row(schedules(), recipe.schedule, "schedule").by_epoch ? std::floor(epochs / 10) : epochs / 10;
+}
+
+}  // namespace
+
+const std::vector<std::string>& schedule_names() {
+  static const std::vector<std::string> names = names_of(schedules());
+  return names;
+}
+
+const std::vector<std::string>& average_names() {
+  static const std::vector<std::string> names = names_of(averages());
+  return names;
+}
+
+Schedule Schedule::of(const Recipe& recipe) {
+  return {.name = recipe.schedule,
+          .epochs = static_cast<double>(recipe.epochs),
+          .warmup_epochs = warmup_of(recipe),
+          .peak = recipe.peak_lr(),
+          .warmup_from = recipe.warmup_lr,
+          .least = recipe.min_lr,
+          .milestones = recipe.milestones,
+          .gamma = recipe.gamma};
 }
 
 double Schedule::rate(int64_t step, int64_t steps_per_epoch) const {
+  const ScheduleRow& row = find_row(schedules(), name, "schedule");
   double t = static_cast<double>(step) / static_cast<double>(steps_per_epoch);
-  if (unit == ScheduleUnit::epoch) t = std::floor(t);
+  if (row.by_epoch) t = std::floor(t);
   if (t < warmup_epochs) return warmup_from + t * (peak - warmup_from) / warmup_epochs;
-  if (unit == ScheduleUnit::epoch) return cosine(t / epochs);
-  return cosine((t - warmup_epochs) / (epochs - warmup_epochs));
+  return row.rate(*this, t);
+}
+
+AverageSchedule AverageSchedule::of(const Recipe& recipe) {
+  return {.name = recipe.ema_rule, .most = recipe.ema, .power = recipe.ema_power};
+}
+
+double AverageSchedule::decay(int64_t step) const {
+  return std::min(most, find_row(averages(), name, "rule of averages").decay(*this, static_cast<double>(step)));
 }
 
 }  // namespace fib::training

@@ -18,19 +18,23 @@ std::string place(const std::string& file, const toml::node& node) {
   return file + ":" + std::to_string(node.source().begin.line) + ": ";
 }
 
-std::optional<Option::Value> span_value(const toml::array& array) {
-  if (array.size() != 2) return std::nullopt;
-  const auto low = array[0].value<double>();
-  const auto high = array[1].value<double>();
-  if (!low || !high) return std::nullopt;
-  return Span{*low, *high};
+std::optional<Option::Value> array_value(const Option& option, const toml::array& array) {
+  Option::Numbers numbers;
+  for (const toml::node& node : array) {
+    const auto number = node.value<double>();
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+  }
+  if (!std::holds_alternative<Span Recipe::*>(option.field)) return numbers;
+  if (numbers.size() != 2) return std::nullopt;
+  return Span{numbers.front(), numbers.back()};
 }
 
 /// The node as the option's type; an integer serves as a number, nothing else is converted.
 std::optional<Option::Value> value_of(const Option& option, const toml::node& node) {
   if (const auto* word = node.as_string()) return word->get();
   if (const auto* on = node.as_boolean()) return on->get();
-  if (const auto* array = node.as_array()) return span_value(*array);
+  if (const auto* array = node.as_array()) return array_value(option, *array);
   if (std::holds_alternative<double Recipe::*>(option.field)) {
     if (const auto number = node.value<double>()) return *number;
   }

@@ -12,17 +12,21 @@
 namespace fib::training {
 namespace {
 
-constexpr int64_t kFormat = 1;
+constexpr int64_t kFormat = 2;
 
 torch::serialize::OutputArchive pack(const Checkpoint& c) {
   torch::serialize::OutputArchive archive;
   archive.write("format", c10::IValue(kFormat));
   archive.write("config", c10::IValue(c.config));
-  archive.write("progress", c10::IValue(to_json(c.progress).dump()));
+  archive.write("run", c10::IValue(to_json(c.run).dump()));
   archive.write("values", c.values, true);
-  archive.write("mean", c.optimizer.mean, true);
-  archive.write("square", c.optimizer.square, true);
-  if (c.companion.defined()) archive.write("companion", c.companion, true);
+  nlohmann::json memory = nlohmann::json::array();
+  for (const auto& [name, tensor] : c.optimizer.memory) {
+    memory.push_back(name);
+    archive.write("optimizer." + name, tensor, true);
+  }
+  archive.write("optimizer", c10::IValue(memory.dump()));
+  if (c.hook.defined()) archive.write("hook", c.hook, true);
   if (c.optimizer.average.defined()) archive.write("average", c.optimizer.average, true);
   return archive;
 }
@@ -43,13 +47,13 @@ Checkpoint unpack(torch::serialize::InputArchive& archive) {
   if (value_of(archive, "format").toInt() != kFormat) throw std::runtime_error("it was written by another version");
   Checkpoint c;
   c.config = value_of(archive, "config").toStringRef();
-  c.progress = progress_from_json(nlohmann::json::parse(value_of(archive, "progress").toStringRef()));
-  c.optimizer.steps = c.progress.step;
+  c.run = run_state_from_json(nlohmann::json::parse(value_of(archive, "run").toStringRef()));
+  c.optimizer.steps = c.run.step;
   c.values = tensor_of(archive, "values");
-  c.optimizer.mean = tensor_of(archive, "mean");
-  c.optimizer.square = tensor_of(archive, "square");
-  at::Tensor average, companion;
-  if (archive.try_read("companion", companion, true)) c.companion = companion;
+  for (const std::string name : nlohmann::json::parse(value_of(archive, "optimizer").toStringRef()))
+    c.optimizer.memory.emplace_back(name, tensor_of(archive, "optimizer." + name));
+  at::Tensor average, hook;
+  if (archive.try_read("hook", hook, true)) c.hook = hook;
   if (archive.try_read("average", average, true)) c.optimizer.average = average;
   return c;
 }
@@ -60,17 +64,17 @@ Tally tally_of(const nlohmann::json& json) { return {json.at("loss"), json.at("s
 
 }  // namespace
 
-nlohmann::json to_json(const Progress& p) {
+nlohmann::json to_json(const RunState& p) {
   return {{"step", p.step},
           {"evaluated_epochs", p.evaluated_epochs},
           {"window", tally_json(p.window)},
           {"epoch", tally_json(p.epoch)},
           {"train_seconds", p.train_seconds},
-          {"best", {{"weights", p.best.weights}, {"epoch", p.best.epoch}, {"top1", p.best.top1}}},
+          {"best", {{"weights", p.best.weights}, {"epoch", p.best.epoch}, {"score", p.best.score}}},
           {"log", {{"metrics", p.log.metrics}, {"events", p.log.events}}}};
 }
 
-Progress progress_from_json(const nlohmann::json& json) {
+RunState run_state_from_json(const nlohmann::json& json) {
   const auto& best = json.at("best");
   const auto& log = json.at("log");
   return {.step = json.at("step"),
@@ -78,7 +82,7 @@ Progress progress_from_json(const nlohmann::json& json) {
           .window = tally_of(json.at("window")),
           .epoch = tally_of(json.at("epoch")),
           .train_seconds = json.at("train_seconds"),
-          .best = {best.at("weights"), best.at("epoch"), best.at("top1")},
+          .best = {best.at("weights"), best.at("epoch"), best.at("score")},
           .log = {log.at("metrics"), log.at("events")}};
 }
 

@@ -25,11 +25,11 @@ struct Tally {
 struct Best {
   std::string weights;  ///< "model" or "ema"; empty: none yet
   int64_t epoch = 0;
-  double top1 = -1;
+  double score = 0;
 };
 
 /// What a run knows beside its tensors.
-struct Progress {
+struct RunState {
   int64_t step = 0;              ///< finished
   int64_t evaluated_epochs = 0;  ///< finished, and evaluated where that was due
   Tally window;                  ///< since the last line of metrics.jsonl
@@ -39,15 +39,15 @@ struct Progress {
   LogPosition log;
 };
 
-nlohmann::json to_json(const Progress& progress);
-Progress progress_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const RunState& state);
+RunState run_state_from_json(const nlohmann::json& json);
 
 struct Checkpoint {
   std::string config;  ///< as TOML
-  Progress progress;
+  RunState run;
   at::Tensor values;
-  AdamW::State optimizer;
-  at::Tensor companion = {};  ///< its state; undefined where there is none
+  OptimizerState optimizer;
+  at::Tensor hook = {};  ///< its state; undefined where there is none
 };
 
 /// Atomic. Throws std::runtime_error with the file and the reason, as when the disk is full.

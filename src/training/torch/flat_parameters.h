@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's parameters and floating buffers in one piece of memory, their gradients in another. The optimiser, the
+// A model's parameters and floating buffers in one piece of memory, their gradients in another. The optimizer, the
 // norm, the average and the reduction over processes are then single passes over plain floats, and a checkpoint is a
 // few tensors.
 #pragma once

@@ -53,10 +53,11 @@ std::vector<Group> parameter_groups(const FlatParameters& parameters, const Grou
   for (const Segment& segment : parameters.segments()) {
     if (!segment.trained) continue;
     const double exponent = static_cast<double>(depth + 1 - layer_of(segment.name, options.stages));
+    const bool decay = options.decay_all || decays(segment.name, segment.tensor.dim());
     const Group group{.begin = segment.offset,
                       .end = segment.offset + segment.size,
                       .lr_scale = std::pow(options.layer_decay, exponent),
-                      .weight_decay = decays(segment.name, segment.tensor.dim()) ? options.weight_decay : 0};
+                      .weight_decay = decay ? options.weight_decay : 0};
     if (!groups.empty()) groups.back().end = segment.offset;
     const bool alike =
         !groups.empty() && groups.back().lr_scale == group.lr_scale && groups.back().weight_decay == group.weight_decay;

@@ -10,7 +10,7 @@
 
 namespace fib::training {
 
-/// A range of the flat memory that the optimiser treats alike.
+/// A range of the flat memory that the optimizer treats alike.
 struct Group {
   int64_t begin = 0;
   int64_t end = 0;
@@ -20,6 +20,7 @@ struct Group {
 
 struct GroupOptions {
   double weight_decay = 0.05;
+  bool decay_all = false;              ///< else by timm's rule, which is decays()
   double layer_decay = 1;              ///< 1: every layer learns at the same rate
   std::vector<int64_t> stages = {12};  ///< blocks of each of the model's stages
 };

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run tells while it works. The library prints nothing; whoever talks to people listens here.
+// What a run tells while it works. The library prints nothing; what talks to people listens here.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "training/torch/evaluate.h"
+#include "training/run/figures.h"
 
 namespace fib::training {
 
 struct RunFacts {
   std::string model, attention, data;
+  std::string samples = "images";  ///< what they are called
   int64_t parameters = 0;
-  int64_t train_images = 0, validation_images = 0, test_images = 0;
+  int64_t train_samples = 0, validation_samples = 0, test_samples = 0;
   int64_t batch = 0;
-  int64_t first_step = 0;  ///< not 0 where a run is resumed
-  int64_t steps = 0;       ///< of the whole run
+  int64_t first_step = 0;          ///< not 0 where a run is resumed
+  int64_t steps = 0;               ///< of the whole run
+  int64_t evaluation_samples = 0;  ///< that are still to be evaluated, over and over, until the end
   int world = 1;
 };
 
@@ -24,7 +26,7 @@ struct StepFacts {
   int64_t steps = 0;
   int64_t epoch = 0;  ///< counted from 1
   int64_t epochs = 0;
-  int64_t images = 0;  ///< of this step, over all processes
+  int64_t samples = 0;  ///< of this step, over all processes
   double loss = 0, lr = 0, norm = 0;
 };
 
@@ -45,7 +47,8 @@ class Observer {
   virtual void evaluated(const EvaluationFacts& /*facts*/) {}
   virtual void saved(int64_t /*step*/) {}
   virtual void noted(const std::string& /*line*/) {}
-  /// Asked after every step: true ends the run with a checkpoint.
+  /// Asked after every step and every batch of an evaluation, and while processes wait for each other: true ends the
+  /// run with what is needed to resume it.
   virtual bool wants_stop() { return false; }
 };
 

@@ -2,13 +2,12 @@
 #include "training/torch/optimizer.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
-
-#include "training/torch/adam_update.h"
 
 namespace fib::training {
 namespace {
@@ -16,18 +15,20 @@ namespace {
 /// 32 KiB of floats: long enough to hide the cost of handing it out, short enough to share among threads.
 constexpr int64_t kPiece = 8192;
 
-void require_length(const char* what, const at::Tensor& tensor, int64_t length) {
-  const int64_t found = tensor.defined() ? tensor.numel() : 0;
+void copy_of_length(at::Tensor& to, const std::string& what, const at::Tensor& from) {
+  const int64_t found = from.defined() ? from.numel() : 0, length = to.defined() ? to.numel() : 0;
   if (found != length)
-    throw std::invalid_argument(std::string("the stored ") + what + " has " + std::to_string(found) +
-                                " numbers, the model " + std::to_string(length));
+    throw std::invalid_argument(fmt::format("the stored {} has {} numbers, the model {}", what, found, length));
+  if (length > 0) to.copy_(from);
 }
 
 }  // namespace
 
-double ema_decay(const AdamOptions& options, int64_t step) {
-  const double n = static_cast<double>(step);
-  return options.ema_warmup ? std::min(options.ema, (1 + n) / (10 + n)) : options.ema;
+OptimizerOptions OptimizerOptions::of(const Recipe& recipe) {
+  return {.name = recipe.optimizer,
+          .update = {.beta1 = recipe.beta1, .beta2 = recipe.beta2, .eps = recipe.eps, .momentum = recipe.momentum},
+          .clip = recipe.clip,
+          .average = AverageSchedule::of(recipe)};
 }
 
 double l2_norm(const at::Tensor& values) {
@@ -43,16 +44,13 @@ double l2_norm(const at::Tensor& values) {
   return std::sqrt(sum);
 }
 
-AdamW::AdamW(FlatParameters& parameters, std::vector<Group> groups, const AdamOptions& options)
-    : parameters_(parameters),
-      groups_(std::move(groups)),
-      options_(options),
-      mean_(at::zeros({parameters.trained()})),
-      square_(at::zeros({parameters.trained()})) {
+Optimizer::Optimizer(FlatParameters& parameters, std::vector<Group> groups, const OptimizerOptions& options)
+    : parameters_(parameters), groups_(std::move(groups)), options_(options), row_(find_optimizer(options.name)) {
+  for (size_t i = 0; i < row_.memory.size(); ++i) memory_.push_back(at::zeros({parameters.trained()}));
   if (averages()) average_ = parameters.values().clone();
 }
 
-double AdamW::step(double lr, double scale) {
+double Optimizer::step(double lr, double scale) {
   const double norm = l2_norm(parameters_.gradients()) * scale;
   if (!std::isfinite(norm)) return norm;
   ++steps_;
@@ -63,40 +61,38 @@ double AdamW::step(double lr, double scale) {
   return norm;
 }
 
-void AdamW::update(const Group& group, double lr, double gradient_scale) {
-  const double t = static_cast<double>(steps_);
-  const AdamCoefficients c{.keep = static_cast<float>(1 - lr * group.weight_decay),
-                           .rate = static_cast<float>(lr / (1 - std::pow(options_.beta1, t))),
-                           .correction = static_cast<float>(1 / std::sqrt(1 - std::pow(options_.beta2, t))),
-                           .beta1 = static_cast<float>(options_.beta1),
-                           .beta2 = static_cast<float>(options_.beta2),
-                           .one_minus_beta1 = static_cast<float>(1 - options_.beta1),
-                           .one_minus_beta2 = static_cast<float>(1 - options_.beta2),
-                           .eps = static_cast<float>(options_.eps),
-                           .gradient_scale = static_cast<float>(gradient_scale)};
-  const AdamArrays arrays{parameters_.values().data_ptr<float>(), parameters_.gradients().data_ptr<float>(),
-                          mean_.data_ptr<float>(), square_.data_ptr<float>()};
+void Optimizer::update(const Group& group, double lr, double gradient_scale) {
+  const UpdateStep step{.step = steps_, .lr = lr, .weight_decay = group.weight_decay, .gradient_scale = gradient_scale};
+  UpdateArrays arrays{.value = parameters_.values().data_ptr<float>(),
+                      .gradient = parameters_.gradients().data_ptr<float>()};
+  for (size_t i = 0; i < memory_.size(); ++i) arrays.memory[i] = memory_[i].data_ptr<float>();
   at::parallel_for(group.begin, group.end, kPiece,
-                   [&](int64_t begin, int64_t end) { adam_update(arrays, begin, end, c); });
+                   [&](int64_t begin, int64_t end) { row_.update(arrays, begin, end, step, options_.update); });
 }
 
 /// Buffers are averaged like parameters.
-void AdamW::update_average() {
-  const auto decay = static_cast<float>(ema_decay(options_, steps_));
+void Optimizer::update_average() {
+  const auto decay = static_cast<float>(options_.average.decay(steps_));
   const float* value = parameters_.values().data_ptr<float>();
   float* average = average_.data_ptr<float>();
   at::parallel_for(0, parameters_.size(), kPiece,
                    [&](int64_t begin, int64_t end) { average_update(average, value, begin, end, decay); });
 }
 
-void AdamW::restore(const State& state) {
-  require_length("mean of gradients", state.mean, mean_.numel());
-  require_length("square of gradients", state.square, square_.numel());
-  require_length("average of weights", state.average, averages() ? average_.numel() : 0);
+OptimizerState Optimizer::state() const {
+  OptimizerState state{.steps = steps_, .memory = {}, .average = average_};
+  for (size_t i = 0; i < memory_.size(); ++i) state.memory.emplace_back(row_.memory[i], memory_[i]);
+  return state;
+}
+
+void Optimizer::restore(const OptimizerState& state) {
+  for (size_t i = 0; i < memory_.size(); ++i) {
+    if (i >= state.memory.size() || state.memory[i].first != row_.memory[i])
+      throw std::invalid_argument(fmt::format("the stored state has no {} of {}", row_.memory[i], row_.name));
+    copy_of_length(memory_[i], row_.memory[i], state.memory[i].second);
+  }
+  copy_of_length(average_, "average of weights", state.average);
   steps_ = state.steps;
-  mean_.copy_(state.mean);
-  square_.copy_(state.square);
-  if (averages()) average_.copy_(state.average);
 }
 
 }  // namespace fib::training

@@ -1,50 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW, gradient clipping and the average of the weights as passes over flat memory. Results do not depend on the
-// number of threads: sums are formed in pieces of fixed size, the rest is elementwise.
+// An optimizer, gradient clipping and the average of the weights as passes over flat memory. Results do not depend on
+// the number of threads: sums are formed in pieces of fixed size, the rest is elementwise.
 #pragma once
 
 #include <torch/torch.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "training/recipe/schedule.h"
 #include "training/torch/groups.h"
+#include "training/update.h"
 
 namespace fib::training {
 
-struct AdamOptions {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
+struct OptimizerOptions {
+  std::string name = "adamw";  ///< of a row of optimizers()
+  UpdateOptions update{};
   double clip = 0;  ///< largest L2 norm of the whole gradient; 0: no limit
-  double ema = 0;   ///< decay of the average; 0: none is kept
-  bool ema_warmup = true;
-};
+  AverageSchedule average{.most = 0};
 
-/// After n steps, counted from 1: at most (1 + n) / (10 + n), so that a short run's average forgets where it began.
-double ema_decay(const AdamOptions& options, int64_t step);
+  static OptimizerOptions of(const Recipe& recipe);
+};
 
 /// In double precision.
 double l2_norm(const at::Tensor& values);
 
-class AdamW {
+/// What a checkpoint holds of an optimizer.
+struct OptimizerState {
+  int64_t steps = 0;
+  std::vector<std::pair<std::string, at::Tensor>> memory;  ///< by name, as the optimizer's row says
+  at::Tensor average;                                      ///< of values, undefined where none is kept
+};
+
+class Optimizer {
  public:
-  AdamW(FlatParameters& parameters, std::vector<Group> groups, const AdamOptions& options);
+  Optimizer(FlatParameters& parameters, std::vector<Group> groups, const OptimizerOptions& options);
 
   /// The gradient's norm after `scale`, before clipping. Where it is not finite nothing was changed.
   double step(double lr, double scale = 1);
 
   int64_t steps() const { return steps_; }
-  bool averages() const { return options_.ema > 0; }
+  bool averages() const { return options_.average.most > 0; }
 
-  /// What a checkpoint holds.
-  struct State {
-    int64_t steps = 0;
-    at::Tensor mean, square;  ///< of gradients
-    at::Tensor average;       ///< of values, undefined where none is kept
-  };
-  State state() const { return {steps_, mean_, square_, average_}; }
-  /// Copies; throws std::invalid_argument where lengths differ.
-  void restore(const State& state);
+  /// Its own tensors, not copies.
+  OptimizerState state() const;
+  /// Copies; throws std::invalid_argument where names or lengths differ.
+  void restore(const OptimizerState& state);
 
   at::Tensor& average() { return average_; }
 
@@ -54,9 +57,11 @@ class AdamW {
 
   FlatParameters& parameters_;
   std::vector<Group> groups_;
-  AdamOptions options_;
+  OptimizerOptions options_;
+  const OptimizerRow& row_;
   int64_t steps_ = 0;
-  at::Tensor mean_, square_, average_;
+  std::vector<at::Tensor> memory_;
+  at::Tensor average_;
 };
 
 }  // namespace fib::training

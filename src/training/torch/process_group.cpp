@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/torch/process_group.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
 #include <cstdlib>
+#include <future>
+#include <optional>
+#include <thread>
 #include <utility>
+
+#include "training/torch/rendezvous.h"
+#include "training/torch/stopwatch.h"
 
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO  // without it the header is empty
 #endif
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 namespace fib::training {
 namespace {
+
+using namespace std::chrono_literals;
+
+/// How long a process that was asked to stop waits for the others to answer in the usual way.
+constexpr double kGrace = 1.5;
 
 /// torch's errors bring a stack trace; the first line says what happened.
 std::string first_line(const std::exception& error) {
@@ -20,86 +32,126 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-template <class Call>
-auto or_lost(Call&& call) {
-  try {
-    return call();
-  } catch (const std::exception& error) {
-    throw LostRank("another process of this run is gone or does not answer (" + first_line(error) + ")");
-  }
-}
-
-/// From 2.4 on torch asks for libuv unless told otherwise, and Debian's build is without it. Older ones have no choice.
-template <class Options>
-void choose_backend(Options& options) {
-  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
-}
-
-c10::intrusive_ptr<c10d::Store> open_store(const Launch& launch) {
-  c10d::TCPStoreOptions options;
-  choose_backend(options);
-  options.port = static_cast<uint16_t>(launch.port);
-  options.isServer = launch.rank == 0 && !launch.agent_store;
-  options.numWorkers = static_cast<size_t>(launch.world);
-  options.waitWorkers = !launch.agent_store;
-  c10::intrusive_ptr<c10d::Store> store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
-  if (!launch.agent_store) return store;
-  // A restarted run must not read what the one before it left in torchrun's store.
-  return c10::make_intrusive<c10d::PrefixStore>("/worker/attempt_" + launch.attempt, store);
-}
-
 /// A machine may not be able to resolve its own name; processes that all run here do not need it.
-std::shared_ptr<gloo::transport::Device> open_device(const Launch& launch) {
+std::shared_ptr<gloo::transport::Device> open_device(const StorePtr& store, const Launch& launch) {
   using Group = c10d::ProcessGroupGloo;
   if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) return Group::createDeviceForInterface(interface);
-  const bool here =
-      launch.world == launch.local_world || launch.address == "localhost" || launch.address == "127.0.0.1";
-  return here ? Group::createDeviceForHostname("127.0.0.1") : Group::createDefaultDevice();
+  if (launch.world == launch.local_world) return Group::createDeviceForHostname("127.0.0.1");
+  return Group::createDeviceForHostname(own_address(store, launch));
+}
+
+/// Whether it was done in time; throws what went wrong.
+bool finished_within(c10d::Work& work, std::chrono::milliseconds time) {
+  try {
+    return work.wait(time);
+  } catch (const std::exception&) {
+    if (!work.isCompleted()) return false;
+  }
+  return work.wait();
 }
 
 }  // namespace
 
 struct ProcessGroup::Gloo {
-  explicit Gloo(const Launch& launch) {
+  Gloo(const Launch& launch, const WaitOptions& options) : wait_options(options) {
+    store = open_store(launch, options);
+    heartbeat.emplace(join_store(launch, options), launch);
+    meet(store, launch, options);
+    group = connect(launch);
+  }
+
+  /// In a thread that is left behind where the others can be met but not reached.
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const Launch& launch) const {
     const auto options = c10d::ProcessGroupGloo::Options::create();
-    options->devices.push_back(open_device(launch));
-    group = c10::make_intrusive<c10d::ProcessGroupGloo>(open_store(launch), launch.rank, launch.world, options);
+    options->devices.push_back(open_device(store, launch));
+    std::packaged_task<c10::intrusive_ptr<c10d::ProcessGroupGloo>()> task([=, store = store] {
+      return c10::make_intrusive<c10d::ProcessGroupGloo>(store, launch.rank, launch.world, options);
+    });
+    auto made = task.get_future();
+    std::thread(std::move(task)).detach();
+    for (Patience patience(wait_options); made.wait_for(0s) != std::future_status::ready;)
+      patience.wait("connections to the other processes");
+    return made.get();
+  }
+
+  /// Until it is done. Gloo itself would not hear of a wish to stop.
+  void wait(c10d::Work& work) {
+    try {
+      Waiting waiting;
+      while (!finished_within(work, 250ms)) check(waiting);
+    } catch (const LostRank&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw LostRank(fmt::format("{} was lost ({})", ranks_text(heartbeat->silent()), first_line(error)));
+    }
+  }
+
+  struct Waiting {
+    Stopwatch watch;
+    double since = 0;           ///< when the others last gave a sign of life, as far as this wait knows
+    double asked_to_stop = -1;  ///< when; negative: not yet
+  };
+
+  /// A process that only takes long is waited for: it counts on meanwhile.
+  void check(Waiting& waiting) {
+    const double now = waiting.watch.seconds();
+    if (waiting.asked_to_stop < 0 && wait_options.wants_stop()) waiting.asked_to_stop = now;
+    if (waiting.asked_to_stop >= 0 && now - waiting.asked_to_stop > kGrace) {
+      abandoned = true;
+      throw LostRank(fmt::format("stopped while waiting for {}", ranks_text(heartbeat->silent())));
+    }
+    if (now - waiting.since < wait_options.peer_timeout) return;
+    const std::vector<int> silent = heartbeat->silent();
+    waiting.since = now;
+    if (silent.empty()) return;
+    abandoned = true;
+    throw LostRank(fmt::format("{} was lost: no sign of life within {:g} s (--peer-timeout)", ranks_text(silent),
+                               wait_options.peer_timeout));
   }
 
   struct Sum : Pending {
-    explicit Sum(c10::intrusive_ptr<c10d::Work> started) : work(std::move(started)) {}
-    void wait() override {
-      or_lost([&] { return work->wait(); });
-    }
+    Sum(Gloo& owner, c10::intrusive_ptr<c10d::Work> started) : gloo(owner), work(std::move(started)) {}
+    void wait() override { gloo.wait(*work); }
+    Gloo& gloo;
     c10::intrusive_ptr<c10d::Work> work;
   };
 
+  WaitOptions wait_options;
+  StorePtr store;
+  std::optional<Heartbeat> heartbeat;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group;
+  bool abandoned = false;  ///< a call is still under way, and may be for minutes
 };
 
-ProcessGroup::ProcessGroup(const Launch& launch) : launch_(launch) {
-  if (launch.world > 1) gloo_ = or_lost([&] { return std::make_unique<Gloo>(launch); });
+ProcessGroup::ProcessGroup(const Launch& launch, const WaitOptions& wait) : launch_(launch) {
+  if (launch.world == 1) return;
+  try {
+    gloo_ = std::make_unique<Gloo>(launch, wait);
+  } catch (const LostRank&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw LostRank(fmt::format("the {} processes of this run did not meet ({})", launch.world, first_line(error)));
+  }
 }
 
-ProcessGroup::~ProcessGroup() = default;
+/// What is abandoned would make its destructor wait for it: the system ends it with the process.
+ProcessGroup::~ProcessGroup() {
+  if (gloo_ && gloo_->abandoned) static_cast<void>(gloo_.release());
+}
 
 std::unique_ptr<ProcessGroup::Pending> ProcessGroup::begin_sum(const at::Tensor& tensor) {
   struct Done : Pending {
     void wait() override {}
   };
   if (!gloo_) return std::make_unique<Done>();
-  return or_lost([&]() -> std::unique_ptr<Pending> {
-    std::vector<at::Tensor> tensors = {tensor};
-    return std::make_unique<Gloo::Sum>(gloo_->group->allreduce(tensors));
-  });
+  std::vector<at::Tensor> tensors = {tensor};
+  return std::make_unique<Gloo::Sum>(*gloo_, gloo_->group->allreduce(tensors));
 }
 
 void ProcessGroup::broadcast(const at::Tensor& tensor) {
   if (!gloo_) return;
-  or_lost([&] {
-    std::vector<at::Tensor> tensors = {tensor};
-    return gloo_->group->broadcast(tensors)->wait();
-  });
+  std::vector<at::Tensor> tensors = {tensor};
+  gloo_->wait(*gloo_->group->broadcast(tensors));
 }
 
 std::string broadcast_text(ProcessGroup& group, std::string text) {

@@ -4,13 +4,14 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 
 namespace fib::training {
 
-/// What whoever starts the processes says in their environment, as torchrun does.
+/// What the environment says about the processes of a run, as torchrun sets it.
 struct Launch {
   int rank = 0;
   int world = 1;
@@ -25,7 +26,16 @@ struct Launch {
   static Launch from_environment();
 };
 
-/// Another process is gone, or does not answer.
+/// How a process waits for the others.
+struct WaitOptions {
+  double peer_timeout = 60;  ///< seconds to wait for a process that gives no sign of life
+  /// Asked a few times a second; true ends the waiting as if the others were lost.
+  std::function<bool()> wants_stop = [] { return false; };
+  /// A line every few seconds about who is missing while the processes meet.
+  std::function<void(const std::string&)> tell = [](const std::string&) {};
+};
+
+/// Another process is gone, or does not answer, or waiting for it was stopped.
 struct LostRank : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -34,7 +44,7 @@ struct LostRank : std::runtime_error {
 class ProcessGroup {
  public:
   /// Waits for all others.
-  explicit ProcessGroup(const Launch& launch = {});
+  explicit ProcessGroup(const Launch& launch = {}, const WaitOptions& wait = {});
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;

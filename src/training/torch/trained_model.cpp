@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/torch/trained_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -9,20 +11,30 @@
 #include "models/torch/weights.h"
 #include "training/recipe/model_options.h"
 #include "training/run/directory.h"
-#include "training/torch/experiment.h"
+#include "training/torch/classification.h"
 
 namespace fib::training {
 namespace {
 
-/// A run without a validation set has no best weights, one without averages no ema; what a search leaves is pruned.
-std::filesystem::path weights_of(const RunFiles& files, const std::string& checkpoint) {
+/// The best weights of a search are what it leaves; a run without a validation set has only its last ones.
+std::filesystem::path best_of(const RunFiles& files, const Recipe& recipe) {
+  if (recipe.prune_ratio > 0) return files.pruned();
+  if (recipe.validation_fraction > 0) return files.best();
+  return recipe.ema > 0 ? files.ema() : files.model();
+}
+
+/// A file that should be there and is not is never replaced by another.
+std::filesystem::path weights_of(const RunFiles& files, const Recipe& recipe, const std::string& checkpoint) {
   const std::map<std::string, std::filesystem::path> known = {
-      {"best", files.best()}, {"model", files.model()}, {"ema", files.ema()}};
-  if (std::filesystem::exists(known.at(checkpoint))) return known.at(checkpoint);
-  if (checkpoint == "best" && std::filesystem::exists(files.pruned())) return files.pruned();
-  if (checkpoint == "best") return weights_of(files, std::filesystem::exists(files.ema()) ? "ema" : "model");
-  throw std::runtime_error("the run in '" + files.root.string() + "' has no " +
-                           known.at(checkpoint).filename().string());
+      {"best", best_of(files, recipe)}, {"model", files.model()}, {"ema", files.ema()}};
+  const std::filesystem::path& file = known.at(checkpoint);
+  if (std::filesystem::exists(file)) return file;
+  std::string others;
+  for (const auto& [name, other] : known)
+    if (name != checkpoint && std::filesystem::exists(other)) others += (others.empty() ? "" : ", ") + name;
+  throw std::runtime_error(fmt::format("the run in '{}' has no {}; --checkpoint accepts what it has: {}",
+                                       files.root.string(), file.filename().string(),
+                                       others.empty() ? "nothing yet" : others));
 }
 
 std::string name_of(const std::filesystem::path& directory) {
@@ -41,7 +53,7 @@ std::unique_ptr<Loader> TrainedModel::loader(const DatasetPtr& images) const {
 TrainedModel open_run(const std::filesystem::path& directory, const std::string& checkpoint, const std::string& data) {
   const RunFiles files{directory};
   Recipe recipe = files.recipe();
-  const std::filesystem::path weights = weights_of(files, checkpoint);
+  const std::filesystem::path weights = weights_of(files, recipe, checkpoint);
   if (!data.empty()) recipe.data = data;
   TrainedModel run{
       .name = name_of(directory), .model = recipe.model, .attention = recipe.attention, .data = recipe.data};

@@ -1,69 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/torch/trainer.h"
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "training/torch/stopwatch.h"
+
 namespace fib::training {
-namespace {
-
-AdamOptions adam_options(const Recipe& recipe) {
-  return {.beta1 = recipe.beta1,
-          .beta2 = recipe.beta2,
-          .eps = recipe.eps,
-          .clip = recipe.clip,
-          .ema = recipe.ema,
-          .ema_warmup = recipe.ema_warmup};
-}
-
-std::vector<int64_t> stages_of(const models::ModelRow& row) {
-  if (row.stages.empty()) return {row.depth};
-  std::vector<int64_t> depths;
-  for (const models::Stage& stage : row.stages) depths.push_back(stage.depth);
-  return depths;
-}
-
-GroupOptions group_options(const Experiment& experiment) {
-  return {.weight_decay = experiment.recipe.weight_decay,
-          .layer_decay = experiment.recipe.layer_decay,
-          .stages = stages_of(experiment.model->dimensions().row)};
-}
-
-}  // namespace
 
 Trainer::Trainer(Experiment experiment, ProcessGroup& group, const RunDirectory* directory, Observer& observer)
     : experiment_(std::move(experiment)),
       group_(group),
       directory_(directory),
       observer_(observer),
-      parameters_(*experiment_.model),
-      optimizer_(parameters_, parameter_groups(parameters_, group_options(experiment_)), adam_options(recipe())),
-      reducer_(parameters_, group),
+      step_(*experiment_.task, experiment_.hook.get(), recipe(), group),
       schedule_(Schedule::of(recipe())),
-      steps_per_epoch_(static_cast<int64_t>(experiment_.train->steps_per_epoch())) {
-  // The same everywhere already, unless machines differ in how they compute or which weights they were given.
-  group_.broadcast(parameters_.values());
-  if (optimizer_.averages()) group_.broadcast(optimizer_.average());
-}
+      steps_per_epoch_(experiment_.task->steps_per_epoch()) {}
 
-RunFacts Trainer::facts() const {
-  const auto size = [](const std::unique_ptr<Loader>& loader) {
-    return loader ? static_cast<int64_t>(loader->dataset().size()) : 0;
-  };
+RunFacts Trainer::facts() {
+  const TaskFacts task = experiment_.task->facts();
   return {.model = recipe().model,
           .attention = recipe().attention,
           .data = recipe().data,
-          .parameters = parameters_.parameters(),
-          .train_images = size(experiment_.train),
-          .validation_images = size(experiment_.validation),
-          .test_images = size(experiment_.test),
+          .samples = task.samples,
+          .parameters = step_.parameters().parameters(),
+          .train_samples = task.train,
+          .validation_samples = task.validation,
+          .test_samples = task.test,
           .batch = recipe().batch,
-          .first_step = progress_.step,
+          .first_step = state_.step,
           .steps = total_steps(),
+          .evaluation_samples = evaluation_samples(),
           .world = group_.world()};
 }
 
 Trainer::Outcome Trainer::run() {
-  if (directory_ != nullptr && !log_) log_.emplace(directory_->files(), progress_.log);
+  if (directory_ != nullptr && !log_) log_.emplace(directory_->files(), state_.log);
   // A run that was killed while it saved may have weights beside its state that are one checkpoint older.
   if (saved_step_ < 0)
     save();
@@ -72,17 +47,19 @@ Trainer::Outcome Trainer::run() {
   observer_.started(facts());
   try {
     return run_epochs();
+  } catch (const Interrupted&) {
+    return Outcome::stopped;
   } catch (const LostRank& error) {
     if (directory_ == nullptr) throw;
-    throw LostRank(std::string(error.what()) + "; step " + std::to_string(saved_step_) + " is saved in '" +
-                   directory_->files().root.string() + "', continue with --resume");
+    throw LostRank(fmt::format("{}; step {} is saved in '{}', continue with --resume", error.what(), saved_step_,
+                               directory_->files().root.string()));
   }
 }
 
 Trainer::Outcome Trainer::run_epochs() {
   while (true) {
-    if (progress_.evaluated_epochs < progress_.step / steps_per_epoch_) close_epoch();
-    if (progress_.step >= total_steps()) break;
+    if (state_.evaluated_epochs < state_.step / steps_per_epoch_) close_epoch();
+    if (state_.step >= total_steps()) break;
     train_until_epoch_ends_or_stop();
     if (!stopping_) continue;
     save();
@@ -90,6 +67,85 @@ Trainer::Outcome Trainer::run_epochs() {
   }
   finish();
   return Outcome::finished;
+}
+
+void Trainer::train_until_epoch_ends_or_stop() {
+  const int64_t epoch = state_.step / steps_per_epoch_;
+  experiment_.task->network().train();
+  const std::unique_ptr<TaskStream> stream = experiment_.task->epoch(epoch, state_.step - epoch * steps_per_epoch_);
+  while (!stopping_) {
+    const Stopwatch watch;
+    const std::optional<TaskBatch> batch = stream->next();
+    if (!batch) return;
+    data_seconds_ += watch.seconds();
+    for (const std::string& line : batch->skipped) observer_.noted("skipped " + line);
+    train_step(*batch);
+    state_.train_seconds += watch.seconds();
+    session_seconds_ += watch.seconds();
+    // The end of an epoch is saved after its evaluation.
+    const bool due = recipe().checkpoint_every > 0 && state_.step % recipe().checkpoint_every == 0;
+    if (due && state_.step % steps_per_epoch_ != 0) save();
+  }
+}
+
+void Trainer::train_step(const TaskBatch& batch) {
+  const double lr = schedule_.rate(state_.step, steps_per_epoch_);
+  const double loss = loss_or_save(batch);
+  double norm = NAN;
+  if (std::isfinite(loss)) norm = step_.update(lr);
+  if (!std::isfinite(norm)) diverge(loss, lr);
+  if (experiment_.hook) experiment_.hook->stepped(state_.step, total_steps());
+  account(loss, lr, norm);
+}
+
+/// When another process is lost, this one is at a finished step: the gradients that did not arrive had changed nothing
+/// yet. Statistics of BatchNorm had, so a model that has them is left to its last checkpoint.
+double Trainer::loss_or_save(const TaskBatch& batch) {
+  try {
+    const TrainingStep::Loss loss = step_.gradients(batch, state_.step, observer_.wants_stop());
+    stopping_ = loss.stop;
+    return loss.mean;
+  } catch (const LostRank&) {
+    if (!step_.parameters().has_buffers()) save();
+    throw;
+  }
+}
+
+void Trainer::account(double loss, double lr, double norm) {
+  ++state_.step;
+  ++session_steps_;
+  for (Tally* tally : {&state_.window, &state_.epoch}) {
+    tally->loss += loss;
+    ++tally->steps;
+  }
+  observer_.stepped({.step = state_.step,
+                     .steps = total_steps(),
+                     .epoch = (state_.step - 1) / steps_per_epoch_ + 1,
+                     .epochs = recipe().epochs,
+                     .samples = recipe().batch,
+                     .loss = loss,
+                     .lr = lr,
+                     .norm = norm});
+  if (state_.step % recipe().log_every == 0) log_window(lr, norm);
+}
+
+void Trainer::log_window(double lr, double norm) {
+  const double epoch = static_cast<double>(state_.step) / static_cast<double>(steps_per_epoch_);
+  if (log_)
+    log_->add(
+        "train",
+        {{"step", state_.step}, {"epoch", epoch}, {"loss", state_.window.mean()}, {"lr", lr}, {"grad_norm", norm}});
+  state_.window = {};
+}
+
+void Trainer::diverge(double loss, double lr) const {
+  std::string text = fmt::format("{} is not finite at step {} (epoch {}, learning rate {:g})",
+                                 std::isfinite(loss) ? "the gradient" : "the loss", state_.step + 1,
+                                 state_.step / steps_per_epoch_ + 1, lr);
+  if (directory_ != nullptr)
+    text +=
+        fmt::format("; the last good checkpoint is step {} in '{}'", saved_step_, directory_->files().root.string());
+  throw Diverged(text + "; a lower --lr or a smaller --clip may help");
 }
 
 }  // namespace fib::training

@@ -2,19 +2,16 @@
 // The loop: steps, evaluations and checkpoints of one run, from its first step or from where it was left.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stdexcept>
 
 #include "base/safetensors.h"
 #include "training/recipe/schedule.h"
 #include "training/run/directory.h"
+#include "training/run/summary.h"
 #include "training/torch/checkpoint.h"
-#include "training/torch/experiment.h"
 #include "training/torch/observer.h"
-#include "training/torch/optimizer.h"
-#include "training/torch/process_group.h"
-#include "training/torch/reducer.h"
+#include "training/torch/training_step.h"
 
 namespace fib::training {
 
@@ -36,42 +33,42 @@ class Trainer {
   /// Throws LostRank with what can be resumed when another process is gone.
   Outcome run();
 
-  const Progress& progress() const { return progress_; }
-  models::Model& model() { return *experiment_.model; }
-  const std::shared_ptr<Companion>& companion() const { return experiment_.companion; }
+  const RunState& state() const { return state_; }
+  const Experiment& experiment() const { return experiment_; }
   int64_t total_steps() const { return steps_per_epoch_ * recipe().epochs; }
 
  private:
   const Recipe& recipe() const { return experiment_.recipe; }
-  RunFacts facts() const;
+  RunFacts facts();
+  bool evaluation_due(int64_t epoch) const;
+  int64_t evaluation_samples();
   Outcome run_epochs();
 
-  // trainer_step.cpp
+  // trainer.cpp
   void train_until_epoch_ends_or_stop();
-  void train_step(Batch& batch);
-  double backward(Batch& batch);
-  double loss_or_save(Batch& batch);
-  double mean_over_processes(double loss);
+  void train_step(const TaskBatch& batch);
+  double loss_or_save(const TaskBatch& batch);
   void account(double loss, double lr, double norm);
   void log_window(double lr, double norm);
   [[noreturn]] void diverge(double loss, double lr) const;
 
-  // trainer_epoch.cpp
+  // trainer_evaluation.cpp
   void close_epoch();
   void evaluate_epoch(int64_t epoch);
-  Evaluation evaluate_weights(const Loader& loader, const std::string& split, bool averaged);
+  Evaluation evaluate_weights(Split split, bool averaged);
   void report(const EvaluationFacts& facts);
   void choose(const EvaluationFacts& facts);
   void finish();
   EvaluationFacts test();
+  Summary summary(const EvaluationFacts& tested);
+  void add_speed(Summary& summary);
 
   // trainer_files.cpp
   void save();
+  void save(const RunState& state);
   void export_weights();
   void export_best(const EvaluationFacts& facts);
-  void write_summary(const EvaluationFacts& tested);
-  nlohmann::ordered_json summary(const EvaluationFacts& tested);
-  void add_speed(nlohmann::ordered_json& json);
+  void load_best();
   void restore(const Checkpoint& checkpoint);
   TensorMetadata metadata(const std::string& weights) const;
 
@@ -79,13 +76,11 @@ class Trainer {
   ProcessGroup& group_;
   const RunDirectory* directory_;
   Observer& observer_;
-  FlatParameters parameters_;
-  AdamW optimizer_;
-  GradientReducer reducer_;
+  TrainingStep step_;
   Schedule schedule_;
   int64_t steps_per_epoch_;
   std::optional<RunLog> log_;
-  Progress progress_;
+  RunState state_;
   int64_t saved_step_ = -1;
   bool stopping_ = false;
   double data_seconds_ = 0;     ///< spent waiting for batches, in this process

@@ -9,6 +9,7 @@
 #include "analysis/ablations/results.h"
 #include "files.h"
 #include "training/recipe/toml.h"
+#include "training/run/summary.h"
 
 namespace fib::ablations {
 namespace {
@@ -36,7 +37,10 @@ Ablation named(const std::string& name) {
 void pretend_finished(const Run& run) {
   std::filesystem::create_directories(run.directory);
   write_file(run.directory / "config.toml", write_toml(run.recipe));
-  write_file(run.directory / "summary.json", R"({"test": {"top1": 0.5}, "train_seconds": 8})");
+  training::Summary summary;
+  summary.test.evaluation.figures = {{"top1", 0.5}};
+  summary.train_seconds = 8;
+  training::write_summary({run.directory}, summary);
 }
 
 TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {

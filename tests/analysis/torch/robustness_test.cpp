@@ -5,7 +5,7 @@
 
 #include "data/corruptions/corruption.h"
 #include "noise_subject.h"
-#include "training/torch/evaluate.h"
+#include "training/torch/classification.h"
 
 namespace fib::analysis {
 namespace {
@@ -33,7 +33,7 @@ TEST(Robustness, is_the_accuracy_on_the_corrupted_images) {
     const auto dark = std::make_shared<corruptions::CorruptedDataset>(
         images, corruptions::Corruption{.name = "contrast", .severity = severity});
     const auto chosen = training::evenly_chosen(dark, 4);
-    EXPECT_EQ(r.top1.at("contrast").at(severity), training::evaluate(*s.module, *s.loader(chosen), alone).top1);
+    EXPECT_EQ(r.top1.at("contrast").at(severity), training::measure_accuracy(*s.module, *s.loader(chosen), alone).top1);
   }
 }
 

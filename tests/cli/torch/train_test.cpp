@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -136,6 +137,61 @@ TEST_F(Train, refuses_what_would_damage_a_run) {
   ::flock(lock, LOCK_EX);
   EXPECT_TRUE(mentions(train("run", "--resume").err, "in use by another process"));
   ::close(lock);
+}
+
+std::string contents(const fib::test::TemporaryDirectory& directory, const std::string& run) {
+  std::string all;
+  for (const auto& entry : std::filesystem::directory_iterator(directory / run))
+    all += entry.path().filename().string() + fib::test::read_file(entry.path());
+  return all;
+}
+
+TEST_F(Train, leaves_a_finished_run_alone_and_says_so) {
+  ASSERT_EQ(train("run").code, 0);
+  const std::string before = contents(directory_, "run");
+  const Outcome again = run_fib("train --out " + path("run") + " --resume");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_TRUE(mentions(again.err, "is finished: nothing was changed")) << again.err;
+  EXPECT_TRUE(contents(directory_, "run") == before);
+}
+
+TEST_F(Train, never_begins_again_over_the_weights_of_a_run) {
+  const pid_t child = start(arguments("run"));
+  wait_for_lines(path("run/metrics.jsonl"), 5);
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(wait_for(child), 143);
+  std::filesystem::remove(path("run/state.pt"));
+  const Outcome again = train("run", "--resume");
+  EXPECT_EQ(again.code, 1);
+  EXPECT_TRUE(mentions(again.err, "its state.pt is missing")) << again.err;
+}
+
+TEST_F(Train, is_not_judged_by_other_weights_than_asked_for) {
+  ASSERT_EQ(train("run").code, 0);
+  std::filesystem::remove(path("run/best.safetensors"));
+  const Outcome eval = run_fib("eval --run " + path("run") + " --checkpoint best");
+  EXPECT_EQ(eval.code, 1);
+  EXPECT_TRUE(mentions(eval.err, "has no best.safetensors; --checkpoint accepts what it has: ema, model")) << eval.err;
+}
+
+TEST_F(Train, can_be_judged_by_a_part_of_the_images_and_trains_one_epoch_with_the_default_warmup) {
+  const Outcome outcome = train("run", "--json --eval-images 7 --epochs 1 --eval-every 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto summary = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(summary.at("test").at("images"), 7);
+  EXPECT_EQ(summary.at("validation").at("images"), 7);
+}
+
+/// The rest of the processes never comes; timeout -k 5 does not have to kill.
+TEST_F(Train, answers_a_signal_while_it_waits_for_other_processes) {
+  const pid_t child =
+      start(arguments("run"),
+            "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANK=0 MASTER_PORT=" + std::to_string(free_port()));
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  const auto began = std::chrono::steady_clock::now();
+  ::kill(child, SIGTERM);
+  EXPECT_EQ(wait_for(child), 143);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 TEST_F(Train, says_in_one_line_what_is_wrong) {

@@ -108,11 +108,24 @@ TEST(Recipe, refuses_options_that_do_not_go_together) {
   recipe.accumulate = 5;
   EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "accumulate"));
   recipe = {};
-  recipe.epochs = 1;
-  EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "warmup_epochs"));
+  recipe.schedule = "milestones";
+  EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "milestones is empty"));
   recipe = {};
   recipe.min_lr = 1;
   EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "min_lr"));
+}
+
+TEST(Recipe, lists_numbers_in_both_spellings) {
+  Recipe typed, read;
+  find_option("milestones").parse(typed, "11,14");
+  EXPECT_EQ(typed.milestones, (std::vector<double>{11, 14}));
+  read_toml(read, "[schedule]\nmilestones = [11, 14.0]\n", "here");
+  EXPECT_EQ(read, typed);
+  Recipe again;
+  read_toml(again, write_toml(read), "here");
+  EXPECT_EQ(again, read);
+  for (const char* bad : {"14,11", "11,", "x", "-1"})
+    EXPECT_TRUE(mentions(error_of([&] { find_option("milestones").parse(typed, bad); }), "growing")) << bad;
 }
 
 TEST(Recipe, names_the_keys_in_which_two_differ) {

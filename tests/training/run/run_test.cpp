@@ -10,6 +10,7 @@
 #include "files.h"
 #include "training/run/directory.h"
 #include "training/run/log.h"
+#include "training/run/summary.h"
 
 namespace fib::training {
 namespace {
@@ -140,6 +141,59 @@ TEST(RunDirectory, says_what_is_wrong_with_the_place) {
   EXPECT_TRUE(mentions(error_of([&] { RunDirectory run(directory / "file"); }), "Not a directory"));
   EXPECT_TRUE(mentions(error_of([&] { RunDirectory run(directory / "file/below"); }), "cannot make the run directory"));
   EXPECT_TRUE(mentions(error_of([&] { RunFiles{directory.path()}.recipe(); }), "holds no run"));
+}
+
+Summary sample_summary() {
+  Summary s{.model = "vit", .attention = "full", .data = "mnist", .seed = 3, .parameters = 10, .train_samples = 100};
+  s.test = {.evaluation = {.samples = 50, .figures = {{"top1", 0.5}, {"top5", 0.75}, {"loss", 1.5}}, .seconds = 2},
+            .weights = "ema",
+            .epoch = 4};
+  s.validation = {.evaluation = {.samples = 20, .figures = {{"top1", 0.6}}}, .weights = "ema", .epoch = 4};
+  s.attention_cost = {0.9, 0.8};
+  s.speed = {.samples_per_second = 10, .step_ms = 3, .data_wait_ms = 1, .attention_ms = 2};
+  return s;
+}
+
+TEST(Summary, comes_back_as_it_was_written) {
+  const test::TemporaryDirectory directory;
+  const RunFiles files{directory.path()};
+  write_summary(files, sample_summary());
+  const Summary read = read_summary(files);
+  EXPECT_EQ(to_json(read), to_json(sample_summary()));
+  EXPECT_EQ(read.test.evaluation.value("top5"), 0.75);
+  EXPECT_EQ(read.test.evaluation.seconds, 2);
+}
+
+/// What users and scripts read.
+TEST(Summary, has_the_fields_of_the_contract) {
+  const auto json = to_json(sample_summary());
+  for (const char* key :
+       {"model",        "attention",     "data",           "seed",           "parameters",        "train_images",
+        "epochs",       "steps",         "batch",          "processes",      "threads",           "validation",
+        "test",         "train_seconds", "peak_memory_mb", "attention_cost", "images_per_second", "step_ms",
+        "data_wait_ms", "attention_ms"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  for (const char* key : {"images", "top1", "top5", "loss", "weights", "epoch", "images_per_second"})
+    EXPECT_TRUE(json.at("test").contains(key)) << key;
+}
+
+TEST(Summary, of_a_run_without_steps_left_has_no_speed) {
+  const test::TemporaryDirectory directory;
+  Summary s = sample_summary();
+  s.speed.reset();
+  write_summary({directory.path()}, s);
+  EXPECT_FALSE(read_summary({directory.path()}).speed.has_value());
+}
+
+TEST(Summary, says_what_is_wrong_with_a_file) {
+  const test::TemporaryDirectory directory;
+  const RunFiles files{directory.path()};
+  EXPECT_FALSE(find_summary(files).has_value());
+  EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "holds no finished run"));
+  test::write_file(files.summary(), "{\"test\": 3}");
+  EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "cannot understand"));
+  test::write_file(files.summary(), std::string(2 << 20, ' '));
+  EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "at most 1 MiB"));
 }
 
 }  // namespace

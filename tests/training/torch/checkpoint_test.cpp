@@ -20,16 +20,17 @@ Checkpoint sample() {
   torch::manual_seed(3);
   Checkpoint c;
   c.config = "[run]\nseed = 3\n";
-  c.progress = {.step = 7,
-                .evaluated_epochs = 2,
-                .window = {1.0 / 3.0, 2},
-                .epoch = {0.1 + 0.2, 5},
-                .train_seconds = 1.5,
-                .best = {"ema", 2, 0.75},
-                .log = {123, 456}};
+  c.run = {.step = 7,
+           .evaluated_epochs = 2,
+           .window = {1.0 / 3.0, 2},
+           .epoch = {0.1 + 0.2, 5},
+           .train_seconds = 1.5,
+           .best = {"ema", 2, 0.75},
+           .log = {123, 456}};
   c.values = torch::randn({1000});
-  c.optimizer = {
-      .steps = 7, .mean = torch::randn({900}), .square = torch::rand({900}), .average = torch::randn({1000})};
+  c.optimizer = {.steps = 7,
+                 .memory = {{"mean", torch::randn({900})}, {"square", torch::rand({900})}},
+                 .average = torch::randn({1000})};
   return c;
 }
 
@@ -39,11 +40,14 @@ TEST(Checkpoint, comes_back_to_the_bit) {
   save_checkpoint(directory / "state.pt", saved);
   const Checkpoint loaded = load_checkpoint(directory / "state.pt");
   EXPECT_EQ(loaded.config, saved.config);
-  EXPECT_EQ(to_json(loaded.progress), to_json(saved.progress));
-  EXPECT_EQ(loaded.progress.epoch.loss, saved.progress.epoch.loss);
+  EXPECT_EQ(to_json(loaded.run), to_json(saved.run));
+  EXPECT_EQ(loaded.run.epoch.loss, saved.run.epoch.loss);
   EXPECT_TRUE(loaded.values.equal(saved.values));
-  EXPECT_TRUE(loaded.optimizer.mean.equal(saved.optimizer.mean));
-  EXPECT_TRUE(loaded.optimizer.square.equal(saved.optimizer.square));
+  ASSERT_EQ(loaded.optimizer.memory.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(loaded.optimizer.memory[i].first, saved.optimizer.memory[i].first);
+    EXPECT_TRUE(loaded.optimizer.memory[i].second.equal(saved.optimizer.memory[i].second));
+  }
   EXPECT_TRUE(loaded.optimizer.average.equal(saved.optimizer.average));
   EXPECT_EQ(directory.entries(), 1U);
 }
@@ -61,7 +65,7 @@ TEST(Checkpoint, survives_the_failure_of_the_next_one) {
   const Checkpoint first = sample();
   save_checkpoint(directory / "state.pt", first);
   Checkpoint second = sample();
-  second.progress.step = 8;
+  second.run.step = 8;
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit{};
   ::getrlimit(RLIMIT_FSIZE, &limit);
@@ -71,7 +75,7 @@ TEST(Checkpoint, survives_the_failure_of_the_next_one) {
   ::setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, before);
   EXPECT_TRUE(mentions(error, "cannot write")) << error;
-  EXPECT_EQ(load_checkpoint(directory / "state.pt").progress.step, 7);
+  EXPECT_EQ(load_checkpoint(directory / "state.pt").run.step, 7);
   EXPECT_EQ(directory.entries(), 1U) << "nothing half written is left";
 }
 

@@ -97,6 +97,14 @@ TEST(Groups, follow_the_recipe) {
   EXPECT_FALSE(decays("layers.0.blocks.1.attn.relative_position_bias_table", 2));
 }
 
+TEST(Groups, decay_everything_where_the_recipe_says_so) {
+  Net net;
+  const FlatParameters flat(net);
+  const auto groups = parameter_groups(flat, {.weight_decay = 0.05, .decay_all = true, .stages = {1}});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].weight_decay, 0.05);
+}
+
 TEST(Groups, number_layers_from_embeddings_to_head) {
   EXPECT_EQ(layer_of("cls_token", {12}), 0);
   EXPECT_EQ(layer_of("patch_embed.proj.bias", {12}), 0);
@@ -138,7 +146,7 @@ TEST(Groups, cover_every_parameter_once) {
 TEST(AdamW, steps_as_torchs_does) {
   Net ours, theirs;
   FlatParameters flat(ours);
-  AdamW optimizer(flat, one_group(flat, 0.1), {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6});
+  Optimizer optimizer(flat, one_group(flat, 0.1), {.update = {.beta1 = 0.8, .beta2 = 0.95, .eps = 1e-6}});
   torch::optim::AdamW reference(theirs.parameters(),
                                 torch::optim::AdamWOptions(0.01).betas({0.8, 0.95}).eps(1e-6).weight_decay(0.1));
   for (int64_t i = 0; i < 20; ++i) {
@@ -157,7 +165,7 @@ TEST(AdamW, gives_groups_their_own_rate_and_decay) {
   Net net;
   FlatParameters flat(net);
   const at::Tensor before = flat.values().clone();
-  AdamW optimizer(flat, {{0, 16, 1.0, 0.5}, {16, 32, 0.5, 0.0}}, {});
+  Optimizer optimizer(flat, {{0, 16, 1.0, 0.5}, {16, 32, 0.5, 0.0}}, {});
   flat.gradients().fill_(1);
   optimizer.step(0.1);
   // The first step of Adam is lr in the direction of the gradient.
@@ -168,20 +176,20 @@ TEST(AdamW, gives_groups_their_own_rate_and_decay) {
 TEST(AdamW, clips_the_norm_of_the_whole_gradient) {
   Net net;
   FlatParameters flat(net);
-  AdamW clipped(flat, one_group(flat), {.beta1 = 0, .clip = 1});
+  Optimizer clipped(flat, one_group(flat), {.update = {.beta1 = 0}, .clip = 1});
   flat.gradients().fill_(3);
   const double norm = 3 * std::sqrt(static_cast<double>(flat.trained()));
   EXPECT_NEAR(clipped.step(0.1), norm, 1e-4) << "the norm before clipping";
-  EXPECT_NEAR(l2_norm(clipped.state().mean), 1, 1e-5) << "what the optimiser saw";
+  EXPECT_NEAR(l2_norm(clipped.state().memory[0].second), 1, 1e-5) << "what the optimizer saw";
   flat.gradients().fill_(1e-4F);
   clipped.step(0.1);
-  EXPECT_NEAR(clipped.state().mean[0].item<double>(), 1e-4, 1e-9) << "small gradients are left alone";
+  EXPECT_NEAR(clipped.state().memory[0].second[0].item<double>(), 1e-4, 1e-9) << "small gradients are left alone";
 }
 
 TEST(AdamW, changes_nothing_for_a_gradient_that_is_not_finite) {
   Net net;
   FlatParameters flat(net);
-  AdamW optimizer(flat, one_group(flat), {.ema = 0.9});
+  Optimizer optimizer(flat, one_group(flat), {.average = {.most = 0.9}});
   const at::Tensor before = flat.values().clone();
   flat.gradients()[3] = std::numeric_limits<float>::quiet_NaN();
   EXPECT_FALSE(std::isfinite(optimizer.step(0.1)));
@@ -189,8 +197,8 @@ TEST(AdamW, changes_nothing_for_a_gradient_that_is_not_finite) {
   EXPECT_EQ(optimizer.steps(), 0);
 }
 
-TEST(AdamW, does_not_depend_on_the_number_of_threads) {
-  const auto trained = [](int threads) {
+TEST(Optimizer, does_not_depend_on_the_number_of_threads) {
+  const auto trained = [](const std::string& name, int threads) {
     const int before = at::get_num_threads();
     at::set_num_threads(threads);
     torch::nn::Linear net(300, 400);
@@ -199,7 +207,7 @@ TEST(AdamW, does_not_depend_on_the_number_of_threads) {
     net->weight.normal_();
     net->bias.normal_();
     FlatParameters flat(*net);
-    AdamW optimizer(flat, one_group(flat, 0.1), {.clip = 0.5, .ema = 0.99});
+    Optimizer optimizer(flat, one_group(flat, 0.1), {.name = name, .clip = 0.5, .average = {.most = 0.99}});
     for (int i = 0; i < 3; ++i) {
       flat.gradients().normal_();
       optimizer.step(0.01);
@@ -207,20 +215,61 @@ TEST(AdamW, does_not_depend_on_the_number_of_threads) {
     at::set_num_threads(before);
     return at::cat({flat.values(), optimizer.average()});
   };
-  EXPECT_TRUE(trained(1).equal(trained(2)));
+  for (const OptimizerRow& row : optimizers())
+    EXPECT_TRUE(trained(row.name, 1).equal(trained(row.name, 2))) << row.name;
 }
 
-TEST(Ema, follows_its_formula_with_and_without_warmup) {
-  EXPECT_DOUBLE_EQ(ema_decay({.ema = 0.99992}, 1), 2.0 / 11.0);
-  EXPECT_DOUBLE_EQ(ema_decay({.ema = 0.99992}, 3000), 3001.0 / 3010.0);
-  EXPECT_DOUBLE_EQ(ema_decay({.ema = 0.9}, 1000), 0.9);
-  EXPECT_DOUBLE_EQ(ema_decay({.ema = 0.99992, .ema_warmup = false}, 1), 0.99992);
+/// torch's own SGD on a copy of the net.
+TEST(Sgd, steps_as_torchs_does) {
+  Net ours, theirs;
+  FlatParameters flat(ours);
+  Optimizer optimizer(flat, one_group(flat, 0.1), {.name = "sgd", .update = {.momentum = 0.8}});
+  torch::optim::SGD reference(theirs.parameters(),
+                              torch::optim::SGDOptions(0.05).momentum(0.8).nesterov(true).weight_decay(0.1));
+  for (int64_t i = 0; i < 20; ++i) {
+    flat.zero_gradients();
+    loss_of(ours, i).backward();
+    optimizer.step(0.05);
+    reference.zero_grad();
+    loss_of(theirs, i).backward();
+    reference.step();
+  }
+  for (const auto& item : theirs.named_parameters())
+    EXPECT_LT((item.value() - ours.named_parameters()[item.key()]).abs().max().item<double>(), 2e-6) << item.key();
+}
+
+TEST(Optimizer, continues_from_its_state_and_refuses_anothers) {
+  for (const OptimizerRow& row : optimizers()) {
+    Net net, again;
+    FlatParameters flat(net), copy(again);
+    Optimizer first(flat, one_group(flat, 0.1), {.name = row.name, .average = {.most = 0.9}});
+    Optimizer second(copy, one_group(copy, 0.1), {.name = row.name, .average = {.most = 0.9}});
+    const auto step = [](Optimizer& optimizer, FlatParameters& parameters, int64_t i) {
+      torch::manual_seed(static_cast<uint64_t>(i));
+      parameters.gradients().normal_();
+      optimizer.step(0.1);
+    };
+    for (int64_t i = 0; i < 3; ++i) step(first, flat, i);
+    copy.restore(flat.values());
+    second.restore(first.state());
+    for (int64_t i = 3; i < 6; ++i) {
+      step(first, flat, i);
+      step(second, copy, i);
+    }
+    EXPECT_TRUE(flat.values().equal(copy.values())) << row.name;
+    EXPECT_TRUE(first.average().equal(second.average())) << row.name;
+  }
+  Net net;
+  FlatParameters flat(net);
+  const Optimizer sgd(flat, one_group(flat), {.name = "sgd"});
+  Optimizer adamw(flat, one_group(flat), {});
+  EXPECT_TRUE(test::mentions(test::error_of([&] { adamw.restore(sgd.state()); }), "no mean of adamw"));
 }
 
 TEST(Ema, averages_parameters_and_buffers) {
   WithBuffers net;
   FlatParameters flat(net);
-  AdamW optimizer(flat, one_group(flat), {.ema = 0.75, .ema_warmup = false});
+  Optimizer optimizer(flat, one_group(flat), {.average = {.name = "constant", .most = 0.75}});
   const at::Tensor first = flat.values().clone();
   net.norm->running_mean.fill_(8);
   flat.gradients().fill_(1);

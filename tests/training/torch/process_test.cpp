@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 
@@ -85,8 +87,85 @@ TEST(ProcessGroup, tells_that_another_process_is_gone) {
     group.sum(at::ones({1}));  // both are connected before one leaves
     if (launch.rank == 1) ::_exit(0);
     const std::string error = error_of([&] { group.sum(at::ones({100000})); });
-    return static_cast<bool>(mentions(error, "another process of this run is gone"));
+    return static_cast<bool>(mentions(error, "rank 1 was lost"));
   }));
+}
+
+TEST(ProcessGroup, waits_for_a_process_that_only_takes_long) {
+  EXPECT_TRUE(both([](const Launch& launch) {
+    ProcessGroup group(launch, {.peer_timeout = 1});
+    if (launch.rank == 1) ::sleep(4);
+    const at::Tensor x = at::ones({1});
+    group.sum(x);
+    return x.item<float>() == 2;
+  }));
+}
+
+/// A process that is stopped gives no sign of life, as one whose cable is pulled.
+TEST(ProcessGroup, gives_up_a_process_without_a_sign_of_life) {
+  EXPECT_TRUE(both([](const Launch& launch) {
+    ProcessGroup group(launch, {.peer_timeout = 1});
+    group.sum(at::ones({1}));
+    const at::Tensor pids = at::zeros({2}, at::kLong);
+    pids[launch.rank] = static_cast<int64_t>(::getpid());
+    group.sum(pids);
+    if (launch.rank == 1) return ::raise(SIGSTOP) == 0;
+    const std::string error = error_of([&] { group.sum(at::ones({1})); });
+    ::kill(static_cast<pid_t>(pids[1].item<int64_t>()), SIGCONT);
+    return static_cast<bool>(mentions(error, "rank 1 was lost: no sign of life within 1 s"));
+  }));
+}
+
+TEST(ProcessGroup, stops_waiting_when_asked) {
+  EXPECT_TRUE(both([](const Launch& launch) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto late = [&] { return std::chrono::steady_clock::now() - begin > std::chrono::seconds(2); };
+    ProcessGroup group(launch, {.wants_stop = late});
+    if (launch.rank == 1) {
+      ::sleep(8);
+      return true;
+    }
+    const std::string error = error_of([&] { group.sum(at::ones({1})); });
+    const bool soon = std::chrono::steady_clock::now() - begin < std::chrono::seconds(7);
+    return soon && mentions(error, "stopped while waiting for another process");
+  }));
+}
+
+TEST(Meeting, says_who_is_missing_and_ends_in_time) {
+  std::string told;
+  const Launch launch{.rank = 0, .world = 3, .local_world = 3, .port = free_port()};
+  const std::string error = error_of(
+      [&] { ProcessGroup group(launch, {.peer_timeout = 3, .tell = [&](const std::string& l) { told += l; }}); });
+  EXPECT_TRUE(mentions(told, "waiting for ranks 1, 2 of 3"));
+  EXPECT_TRUE(mentions(error, "ranks 1, 2 of 3 did not come within 3 s"));
+}
+
+TEST(Meeting, waits_for_the_first_process_and_says_where) {
+  const Launch launch{.rank = 1, .world = 2, .local_world = 2, .port = free_port()};
+  const std::string error = error_of([&] { ProcessGroup group(launch, {.peer_timeout = 1}); });
+  EXPECT_TRUE(mentions(error, "rank 0 at 127.0.0.1:"));
+  const std::string stopped = error_of([&] { ProcessGroup group(launch, {.wants_stop = [] { return true; }}); });
+  EXPECT_TRUE(mentions(stopped, "stopped while waiting for rank 0"));
+}
+
+/// Rank 1 of three comes and is killed while rank 2 is still missing.
+TEST(Meeting, notices_a_process_that_was_killed_meanwhile) {
+  Launch launch{.rank = 1, .world = 3, .local_world = 3, .port = free_port()};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    error_of([&] { ProcessGroup group(launch); });
+    ::_exit(0);
+  }
+  launch.rank = 0;
+  std::string told;
+  const auto tell = [&](const std::string& line) {
+    told += line;
+    if (mentions(line, "waiting for rank 2")) ::kill(child, SIGKILL);
+  };
+  const std::string error = error_of([&] { ProcessGroup group(launch, {.peer_timeout = 30, .tell = tell}); });
+  EXPECT_TRUE(mentions(error, "rank 1 was lost before all processes had met")) << told;
+  int status = 0;
+  ::waitpid(child, &status, 0);
 }
 
 struct TwoLayers : torch::nn::Module {

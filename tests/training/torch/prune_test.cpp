@@ -5,8 +5,7 @@
 
 #include "golden_torch.h"
 #include "models/torch/vit.h"
-#include "training/torch/prune/compress.h"
-#include "training/torch/prune/search.h"
+#include "training/torch/pruning.h"
 
 namespace fib::training {
 namespace {
@@ -80,7 +79,7 @@ void search(models::Model& model, PruningSearch& pruning, int64_t steps) {
 TEST(PruningSearch, ends_with_masks_of_zero_and_one_and_the_share_asked_for) {
   torch::manual_seed(1);
   const models::ModelPtr model = mini();
-  PruningSearch pruning(*model, half());
+  PruningSearch pruning(model, half());
   search(*model, pruning, 5);
   double kept = 0, all = 0;
   for (const models::ChannelMasks& mask : pruning.masks()) {
@@ -96,9 +95,9 @@ TEST(PruningSearch, ends_with_masks_of_zero_and_one_and_the_share_asked_for) {
 TEST(PruningSearch, continues_from_its_state) {
   torch::manual_seed(1);
   const models::ModelPtr model = mini();
-  PruningSearch pruning(*model, half());
+  PruningSearch pruning(model, half());
   search(*model, pruning, 3);
-  PruningSearch resumed(*mini(), half());
+  PruningSearch resumed(mini(), half());
   resumed.state().copy_(pruning.state());
   for (size_t i = 0; i < pruning.masks().size(); ++i) {
     EXPECT_TRUE(resumed.masks()[i].hidden.equal(pruning.masks()[i].hidden));
@@ -106,8 +105,8 @@ TEST(PruningSearch, continues_from_its_state) {
 }
 
 TEST(PruningSearch, refuses_what_it_cannot_prune) {
-  EXPECT_THROW(PruningSearch(*models::make("mini_swin"), half()), std::invalid_argument);
-  EXPECT_THROW(PruningSearch(*mini("efficient"), half()), std::invalid_argument);
+  EXPECT_THROW(PruningSearch(models::make("mini_swin"), half()), std::invalid_argument);
+  EXPECT_THROW(PruningSearch(mini("efficient"), half()), std::invalid_argument);
 }
 
 TEST(Compression, computes_what_the_masked_model_does_with_fewer_parameters) {
@@ -115,7 +114,7 @@ TEST(Compression, computes_what_the_masked_model_does_with_fewer_parameters) {
     SCOPED_TRACE(attention);
     torch::manual_seed(2);
     const models::ModelPtr model = mini(attention);
-    PruningSearch pruning(*model, half());
+    PruningSearch pruning(model, half());
     search(*model, pruning, 5);
     const models::ModelPtr small = compressed(dynamic_cast<models::Vit&>(*model), pruning.masks());
     const at::NoGradGuard no_grad;

@@ -12,6 +12,7 @@
 #include "data/transforms/mixup.h"
 #include "files.h"
 #include "training/recipe/model_options.h"
+#include "training/torch/classification.h"
 
 namespace fib::training {
 namespace {
@@ -48,7 +49,7 @@ class Noise : public Dataset {
   }
 };
 
-/// mini_vit on 16 x 16 pictures in patches of 4: sixteen tokens.
+/// mini_vit on 16 x 16 images in patches of 4: sixteen tokens.
 Recipe small_recipe() {
   Recipe recipe;
   recipe.model = "mini_vit";
@@ -76,13 +77,13 @@ std::unique_ptr<Loader> loader_of(size_t images, const Recipe& recipe, bool trai
 
 Experiment experiment_of(const Recipe& recipe, size_t images = 32) {
   torch::manual_seed(static_cast<uint64_t>(recipe.seed));
-  Experiment e;
-  e.recipe = recipe;
-  e.model = models::make(recipe.model, model_options(recipe, {.classes = 4}));
-  e.train = loader_of(images, recipe, true);
-  e.validation = loader_of(12, recipe, false);
-  e.test = loader_of(10, recipe, false);
-  return e;
+  const models::ModelPtr model = models::make(recipe.model, model_options(recipe, {.classes = 4}));
+  ClassificationData data{loader_of(images, recipe, true), loader_of(12, recipe, false), loader_of(10, recipe, false)};
+  return {.recipe = recipe, .task = std::make_unique<ClassificationTask>(recipe, model, std::move(data))};
+}
+
+models::ModelPtr model_of(const Experiment& experiment) {
+  return dynamic_cast<const ClassificationTask&>(*experiment.task).model();
 }
 
 std::map<std::string, at::Tensor> parameters_of(const models::Model& model) {
@@ -155,9 +156,9 @@ TEST(Trainer, takes_a_step_as_computed_by_hand_in_float64) {
   recipe.epochs = 1;
   recipe.clip = 0.5;
   Experiment experiment = experiment_of(recipe, 8);
-  const models::ModelPtr model = experiment.model;
+  const models::ModelPtr model = model_of(experiment);
   const auto start = parameters_of(*model);
-  const Expected expected = step_by_hand(recipe, start, *experiment.train->epoch(0).next());
+  const Expected expected = step_by_hand(recipe, start, *loader_of(8, recipe, true)->epoch(0).next());
   ProcessGroup alone;
   Recorder recorder;
   const TemporaryDirectory directory;
@@ -181,7 +182,7 @@ TEST(Trainer, accumulates_gradients_to_the_same_step) {
     Recipe recipe = small_recipe();
     recipe.accumulate = accumulate;
     Experiment experiment = experiment_of(recipe);
-    const models::ModelPtr model = experiment.model;
+    const models::ModelPtr model = model_of(experiment);
     ProcessGroup alone;
     Recorder recorder;
     Trainer(std::move(experiment), alone, nullptr, recorder).run();
@@ -200,12 +201,13 @@ Recipe random_recipe() {
 }
 
 /// Runs in `directory`, stopping after each of the given numbers of steps and beginning anew from the files.
-void train_with_stops(const std::filesystem::path& directory, const std::vector<int64_t>& stops) {
+void train_with_stops(const std::filesystem::path& directory, const std::vector<int64_t>& stops,
+                      const Recipe& recipe = random_recipe()) {
   ProcessGroup alone;
   for (size_t i = 0; i <= stops.size(); ++i) {
     Recorder recorder(i < stops.size() ? stops[i] : -1);
     const RunDirectory run(directory);
-    Trainer trainer(experiment_of(random_recipe()), alone, &run, recorder);
+    Trainer trainer(experiment_of(recipe), alone, &run, recorder);
     if (i > 0) trainer.resume();
     const auto outcome = trainer.run();
     EXPECT_EQ(outcome, i < stops.size() ? Trainer::Outcome::stopped : Trainer::Outcome::finished);
@@ -222,6 +224,134 @@ TEST(Trainer, ends_with_the_same_bits_wherever_it_was_stopped) {
     for (const char* file : {"model.safetensors", "ema.safetensors", "best.safetensors", "metrics.jsonl"})
       EXPECT_TRUE(test::read_file(whole / file) == test::read_file(stopped / file))
           << file << ", first stop " << stops[0];
+  }
+}
+
+/// Every optimizer, schedule, average and rule of decay that is not the default.
+TEST(Trainer, resumes_to_the_bit_with_every_choice_of_the_recipe) {
+  std::vector<Recipe> recipes(4, random_recipe());
+  recipes[0].optimizer = "sgd";
+  recipes[0].decay_on = "all";
+  recipes[1].schedule = "milestones";
+  recipes[1].milestones = {0.5, 1};
+  recipes[2].ema_rule = "power";
+  recipes[3].ema_rule = "constant";
+  recipes[3].schedule = "epoch";
+  for (const Recipe& recipe : recipes) {
+    const TemporaryDirectory whole, stopped, plain;
+    train_with_stops(whole.path(), {}, recipe);
+    train_with_stops(stopped.path(), {3}, recipe);
+    train_with_stops(plain.path(), {});
+    for (const char* file : {"model.safetensors", "ema.safetensors", "metrics.jsonl"})
+      EXPECT_TRUE(test::read_file(whole / file) == test::read_file(stopped / file)) << file;
+    EXPECT_FALSE(test::read_file(whole / "ema.safetensors") == test::read_file(plain / "ema.safetensors"))
+        << "the choice makes a difference";
+  }
+}
+
+/// Learns to reproduce numbers; judged by an error, of which less is better.
+class Regression : public Task {
+ public:
+  Regression() : net_(3, 1) {}
+  torch::nn::Module& network() override { return *net_; }
+  std::vector<int64_t> stages() const override { return {1}; }
+  TaskFacts facts() const override {
+    return {.samples = "points", .train = 20, .validation = 4, .test = 4, .score = {"error", false}};
+  }
+  int64_t steps_per_epoch() const override { return 5; }
+  std::unique_ptr<TaskStream> epoch(int64_t epoch, int64_t first_step) override {
+    struct Stream : TaskStream {
+      int64_t epoch = 0, step = 0;
+      std::optional<TaskBatch> next() override {
+        if (step == 5) return std::nullopt;
+        torch::manual_seed(static_cast<uint64_t>(100 * epoch + step++));
+        const at::Tensor x = torch::randn({4, 3});
+        return TaskBatch{{x, x.sum(1, true)}};
+      }
+    };
+    auto stream = std::make_unique<Stream>();
+    stream->epoch = epoch;
+    stream->step = first_step;
+    return stream;
+  }
+  at::Tensor loss(const TaskBatch& batch) override { return (net_(batch.tensors[0]) - batch.tensors[1]).pow(2).mean(); }
+  Evaluation evaluate(Split, ProcessGroup&, const EvaluationHooks&) override {
+    const EvalMode eval_mode(*net_);
+    return {.samples = 4, .figures = {{"error", (net_->weight - 1).abs().max().item<double>()}}, .seconds = 1};
+  }
+  TensorMetadata metadata() const override { return {{"kind", "regression"}}; }
+
+ private:
+  torch::nn::Linear net_;
+};
+
+TEST(Trainer, learns_any_task_and_keeps_the_best_by_its_score) {
+  torch::manual_seed(1);
+  Recipe recipe = small_recipe();
+  recipe.task = "regression";
+  recipe.epochs = 20;
+  recipe.batch = 4;
+  ProcessGroup alone;
+  Recorder recorder;
+  const TemporaryDirectory directory;
+  const RunDirectory run(directory.path());
+  Trainer({.recipe = recipe, .task = std::make_unique<Regression>()}, alone, &run, recorder).run();
+  const Summary summary = read_summary(run.files());
+  double least = 1e9;
+  for (const EvaluationFacts& e : recorder.evaluations) least = std::min(least, e.result.value("error"));
+  EXPECT_EQ(summary.task, "regression");
+  EXPECT_EQ(summary.samples, "points");
+  EXPECT_EQ(summary.test.evaluation.value("error"), least) << "the weights with the smallest error were tested";
+  EXPECT_LT(least, recorder.evaluations[0].result.value("error"));
+  EXPECT_FALSE(summary.attention_cost.has_value());
+  EXPECT_EQ(SafetensorsFile(run.files().best()).metadata().at("kind"), "regression");
+  EXPECT_TRUE(mentions(test::read_file(run.files().summary()), "\"points_per_second\""));
+}
+
+TEST(Tasks, are_found_by_name_and_added_once) {
+  Recipe recipe;
+  recipe.task = "klassification";
+  EXPECT_TRUE(mentions(test::error_of([&] { prepare(recipe); }), "classification"));
+  EXPECT_TRUE(mentions(test::error_of([] { add_task({"classification", "", {}}); }), "already"));
+}
+
+/// Asks to stop at the n-th batch of all evaluations.
+class StopsWhileEvaluating : public Recorder {
+ public:
+  explicit StopsWhileEvaluating(int64_t batches) : left_(batches) {}
+  void evaluating(const std::string& split, int64_t, int64_t) override {
+    if (--left_ == 0) where = split;
+  }
+  bool wants_stop() override { return left_ <= 0; }
+
+  std::string where;
+
+ private:
+  int64_t left_;
+};
+
+/// Batches of 8: two of validation for each of two weights in two epochs, then two of the test.
+TEST(Trainer, stops_within_an_evaluation_and_ends_with_the_same_bits) {
+  const TemporaryDirectory whole;
+  train_with_stops(whole.path(), {});
+  for (const int64_t batches : {1, 3, 6, 9, 10}) {
+    const TemporaryDirectory stopped;
+    ProcessGroup alone;
+    {
+      StopsWhileEvaluating observer(batches);
+      const RunDirectory run(stopped.path());
+      Trainer trainer(experiment_of(random_recipe()), alone, &run, observer);
+      EXPECT_EQ(trainer.run(), Trainer::Outcome::stopped);
+      EXPECT_EQ(observer.where, batches < 9 ? "validation" : "test");
+      EXPECT_FALSE(std::filesystem::exists(run.files().summary()));
+    }
+    Recorder recorder;
+    const RunDirectory run(stopped.path());
+    Trainer trainer(experiment_of(random_recipe()), alone, &run, recorder);
+    trainer.resume();
+    EXPECT_EQ(trainer.run(), Trainer::Outcome::finished);
+    for (const char* file : {"model.safetensors", "ema.safetensors", "best.safetensors", "metrics.jsonl"})
+      EXPECT_TRUE(test::read_file(whole / file) == test::read_file(stopped / file)) << file << " " << batches;
   }
 }
 
@@ -246,13 +376,13 @@ TEST(Trainer, evaluates_both_weights_and_tests_once) {
   ASSERT_EQ(recorder.evaluations.size(), 5U) << "model and ema after each of two epochs, then the test";
   EXPECT_EQ(recorder.evaluations[0].weights, "model");
   EXPECT_EQ(recorder.evaluations[1].weights, "ema");
-  EXPECT_EQ(recorder.evaluations[0].result.images, 12);
+  EXPECT_EQ(recorder.evaluations[0].result.samples, 12);
   EXPECT_EQ(recorder.evaluations[4].split, "test");
-  EXPECT_EQ(recorder.evaluations[4].result.images, 10);
-  const auto summary = nlohmann::json::parse(test::read_file(run.files().summary()));
-  EXPECT_EQ(summary.at("test").at("top1"), recorder.evaluations[4].result.top1);
+  EXPECT_EQ(recorder.evaluations[4].result.samples, 10);
+  const Summary summary = read_summary(run.files());
+  EXPECT_EQ(summary.test.evaluation.value("top1"), recorder.evaluations[4].result.value("top1"));
   const SafetensorsFile best(run.files().best());
-  EXPECT_EQ(best.metadata().at("weights"), summary.at("test").at("weights").get<std::string>());
+  EXPECT_EQ(best.metadata().at("weights"), summary.test.weights);
 }
 
 TEST(Trainer, stops_when_the_loss_is_not_finite_and_keeps_the_last_checkpoint) {
@@ -268,7 +398,7 @@ TEST(Trainer, stops_when_the_loss_is_not_finite_and_keeps_the_last_checkpoint) {
   const std::string error = test::error_of([&] { trainer.run(); });
   EXPECT_TRUE(mentions(error, "is not finite at step"));
   EXPECT_TRUE(mentions(error, "learning rate "));
-  EXPECT_EQ(load_checkpoint(run.files().state()).progress.step, static_cast<int64_t>(recorder.steps.size()));
+  EXPECT_EQ(load_checkpoint(run.files().state()).run.step, static_cast<int64_t>(recorder.steps.size()));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes part in every step of a run beside the model and its optimiser.
+// What takes part in every step of a run beside the model and its optimizer.
 #pragma once
 
 #include <torch/torch.h>
@@ -8,9 +8,9 @@
 
 namespace fib::training {
 
-class Companion {
+class StepHook {
  public:
-  virtual ~Companion() = default;
+  virtual ~StepHook() = default;
   /// Added to the loss of a step.
   virtual at::Tensor penalty() = 0;
   /// Gradients of a step are there; parameters are still those they belong to.

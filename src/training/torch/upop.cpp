@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/torch/prune/upop.h"
+#include "training/torch/upop.h"
 
 #include <cmath>
 
 namespace fib::training {
 namespace {
 
-at::Tensor standardised(const at::Tensor& values) {
+at::Tensor standardized(const at::Tensor& values) {
   const at::Tensor deviation = values.std(/*unbiased=*/true);
   // Values that are all alike rank alike.
   return (values - values.mean()) / deviation.masked_fill(deviation.eq(0.0), 1.0);
@@ -36,8 +36,8 @@ double pruning_share(double ratio, int64_t step, int64_t steps) {
 }
 
 MaskUpdate updated_masks(const ChannelValues& saliency, const PruningTarget& target) {
-  const ChannelValues ranks{standardised(saliency.attention.to(at::kDouble)),
-                            standardised(saliency.hidden.to(at::kDouble))};
+  const ChannelValues ranks{standardized(saliency.attention.to(at::kDouble)),
+                            standardized(saliency.hidden.to(at::kDouble))};
   const double threshold = threshold_of(ranks, target.attention_weight, target.share);
   const double shrunk = 1.0 - target.share / target.ratio;
   return {threshold, {masks_of(ranks.attention, threshold, shrunk), masks_of(ranks.hidden, threshold, shrunk)}};

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/run/summary.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/atomic_file.h"
+
+namespace fib::training {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+/// A summary has about a thousand bytes; what is far larger is something else.
+constexpr uintmax_t kMostBytes = 1 << 20;
+
+std::string per_second(const std::string& samples) { return samples + "_per_second"; }
+
+/// The validation set only chose the weights, so its result is the score alone.
+ordered_json validation_json(const Summary& s) {
+  const Summary::Result& r = *s.validation;
+  return {{s.samples, r.evaluation.samples},
+          {s.score.name, r.evaluation.value(s.score.name)},
+          {"weights", r.weights},
+          {"epoch", r.epoch}};
+}
+
+ordered_json test_json(const Summary& s) {
+  const Evaluation& e = s.test.evaluation;
+  ordered_json j = {{s.samples, e.samples}};
+  for (const Figure& figure : e.figures) j[figure.name] = figure.value;
+  j["weights"] = s.test.weights;
+  j["epoch"] = s.test.epoch;
+  j[per_second(s.samples)] = e.samples_per_second();
+  return j;
+}
+
+/// Every number that is none of the known fields is a figure.
+Summary::Result result_of(const ordered_json& j, const std::string& samples) {
+  Summary::Result r{.evaluation = {.samples = j.at(samples)}, .weights = j.at("weights"), .epoch = j.at("epoch")};
+  for (const auto& [key, value] : j.items()) {
+    if (key == per_second(samples) && value.get<double>() > 0)
+      r.evaluation.seconds = static_cast<double>(r.evaluation.samples) / value.get<double>();
+    const bool known = key == samples || key == "epoch" || key == per_second(samples);
+    if (!known && value.is_number()) r.evaluation.figures.push_back({key, value});
+  }
+  return r;
+}
+
+Summary from_json(const ordered_json& j) {
+  Summary s;
+  s.task = j.value("task", s.task);
+  s.samples = j.value("samples", s.samples);
+  if (j.contains("score"))
+    s.score = {.name = j.at("score").at("name"), .higher_is_better = j.at("score").at("higher_is_better")};
+  s.model = j.at("model");
+  s.attention = j.at("attention");
+  s.data = j.at("data");
+  s.seed = j.at("seed");
+  s.parameters = j.at("parameters");
+  s.train_samples = j.at("train_" + s.samples);
+  s.epochs = j.at("epochs");
+  s.steps = j.at("steps");
+  s.batch = j.at("batch");
+  s.processes = j.at("processes");
+  s.threads = j.at("threads");
+  if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.samples);
+  s.test = result_of(j.at("test"), s.samples);
+  s.test.evaluation.value(s.score.name);  // a run without its score is no result
+  s.train_seconds = j.at("train_seconds");
+  s.peak_memory_mb = j.at("peak_memory_mb");
+  if (j.contains("attention_cost"))
+    s.attention_cost = {.pruning_ratio = j.at("attention_cost").at("pruning_ratio"),
+                        .pruning_ratio_with_cls = j.at("attention_cost").at("pruning_ratio_with_cls")};
+  if (j.contains(per_second(s.samples)))
+    s.speed = {.samples_per_second = j.at(per_second(s.samples)),
+               .step_ms = j.at("step_ms"),
+               .data_wait_ms = j.at("data_wait_ms"),
+               .attention_ms = j.at("attention_ms")};
+  return s;
+}
+
+}  // namespace
+
+ordered_json to_json(const Summary& s) {
+  ordered_json j = {{"task", s.task},
+                    {"samples", s.samples},
+                    {"score", {{"name", s.score.name}, {"higher_is_better", s.score.higher_is_better}}},
+                    {"model", s.model},
+                    {"attention", s.attention},
+                    {"data", s.data},
+                    {"seed", s.seed},
+                    {"parameters", s.parameters},
+                    {"train_" + s.samples, s.train_samples},
+                    {"epochs", s.epochs},
+                    {"steps", s.steps},
+                    {"batch", s.batch},
+                    {"processes", s.processes},
+                    {"threads", s.threads}};
+  if (s.validation) j["validation"] = validation_json(s);
+  j["test"] = test_json(s);
+  j["train_seconds"] = s.train_seconds;
+  j["peak_memory_mb"] = s.peak_memory_mb;
+  if (s.attention_cost)
+    j["attention_cost"] = {{"pruning_ratio", s.attention_cost->pruning_ratio},
+                           {"pruning_ratio_with_cls", s.attention_cost->pruning_ratio_with_cls}};
+  if (!s.speed) return j;
+  j[per_second(s.samples)] = s.speed->samples_per_second;
+  j["step_ms"] = s.speed->step_ms;
+  j["data_wait_ms"] = s.speed->data_wait_ms;
+  j["attention_ms"] = s.speed->attention_ms;
+  return j;
+}
+
+void write_summary(const RunFiles& files, const Summary& summary) {
+  write_file_atomically(files.summary(), to_json(summary).dump(2) + "\n");
+}
+
+std::optional<Summary> find_summary(const RunFiles& files) {
+  std::ifstream in(files.summary(), std::ios::binary);
+  if (!in) return std::nullopt;
+  try {
+    std::error_code error;
+    const uintmax_t bytes = std::filesystem::file_size(files.summary(), error);
+    if (error || bytes > kMostBytes) throw std::runtime_error("it is not a file of at most 1 MiB");
+    return from_json(ordered_json::parse(std::string(std::istreambuf_iterator<char>(in), {})));
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("cannot understand '{}': {}", files.summary().string(), error.what()));
+  }
+}
+
+Summary read_summary(const RunFiles& files) {
+  if (auto summary = find_summary(files)) return *std::move(summary);
+  throw std::runtime_error(fmt::format("'{}' holds no finished run: it has no summary.json", files.root.string()));
+}
+
+}  // namespace fib::training

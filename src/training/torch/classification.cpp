@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/torch/classification.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "data/open_dataset.h"
+#include "data/transforms/mixup.h"
+#include "models/torch/weights.h"
+#include "training/recipe/model_options.h"
+#include "training/torch/pruning.h"
+#include "training/torch/stopwatch.h"
+#include "training/torch/trained_model.h"
+
+namespace fib::training {
+namespace {
+
+/// Images, top-1 hits, top-5 hits, sum of losses: sums over batches and processes.
+struct Sums {
+  at::Tensor values = at::zeros({4}, at::kDouble);
+
+  void add(const at::Tensor& logits, const at::Tensor& labels) {
+    const int64_t k = std::min<int64_t>(5, logits.size(1));
+    const at::Tensor hits = std::get<1>(logits.topk(k, 1)).eq(labels.unsqueeze(1));  // [B,k]
+    double* sums = values.data_ptr<double>();
+    sums[0] += static_cast<double>(labels.size(0));
+    sums[1] += hits.select(1, 0).sum().item<double>();
+    sums[2] += hits.sum().item<double>();
+    sums[3] += at::cross_entropy_loss(logits.to(at::kDouble), labels, {}, at::Reduction::Sum).item<double>();
+  }
+
+  int64_t images() const { return static_cast<int64_t>(values.data_ptr<double>()[0]); }
+
+  Accuracy result(double seconds) const {
+    const double* sums = values.data_ptr<double>();
+    return {.images = images(),
+            .top1 = sums[1] / sums[0],
+            .top5 = sums[2] / sums[0],
+            .loss = sums[3] / sums[0],
+            .seconds = seconds};
+  }
+};
+
+void add_batch(Sums& sums, models::Model& model, Batch& batch) {
+  if (batch.size() == 0) return;
+  const at::Tensor labels = at::from_blob(batch.labels.data(), {static_cast<int64_t>(batch.size())}, at::kLong);
+  sums.add(model.forward(images_of(batch)), labels);
+}
+
+at::Tensor targets_of(const Batch& batch, int64_t classes, double smoothing) {
+  std::vector<float> targets = mixed_targets(batch.labels, classes, smoothing, batch.mix);
+  return at::from_blob(targets.data(), {static_cast<int64_t>(batch.size()), classes}).clone();
+}
+
+/// The loader's batches with their mixing done.
+class ClassificationStream final : public TaskStream {
+ public:
+  ClassificationStream(BatchStream stream, int64_t classes, double smoothing)
+      : stream_(std::move(stream)), classes_(classes), smoothing_(smoothing) {}
+
+  std::optional<TaskBatch> next() override {
+    std::optional<Batch> read = stream_.next();
+    if (!read) return std::nullopt;
+    const auto batch = std::make_shared<Batch>(*std::move(read));
+    if (batch->mix.kind != Mix::Kind::none)
+      mix_images(batch->images, batch->size(), {batch->width, batch->height}, batch->mix);
+    // The tensor keeps the batch whose memory it is a view of.
+    const at::Tensor view = images_of(*batch);
+    const at::Tensor images = at::from_blob(
+        view.data_ptr(), view.sizes(), [batch](void*) {}, at::kFloat);
+    return TaskBatch{{images, targets_of(*batch, classes_, smoothing_)}, batch->skipped};
+  }
+
+ private:
+  BatchStream stream_;
+  int64_t classes_;
+  double smoothing_;
+};
+
+double packed_seconds(attention::Mechanism& mechanism, int64_t batch) {
+  const attention::Geometry& g = mechanism.geometry();
+  const at::Tensor qkv = torch::randn({batch, g.query_tokens(), 3, g.heads, g.head_dim}, torch::requires_grad());
+  const at::Tensor gradient = torch::randn({batch, g.query_tokens(), g.heads * g.value_dim});
+  const Stopwatch watch;
+  mechanism.forward_packed(qkv).backward(gradient);
+  return watch.seconds();
+}
+
+double separate_seconds(attention::Mechanism& mechanism, int64_t batch) {
+  const attention::Geometry& g = mechanism.geometry();
+  attention::Inputs in;
+  in.q = torch::randn({batch, g.heads, g.query_tokens(), g.head_dim}, torch::requires_grad());
+  in.k = torch::randn({batch, g.heads, g.key_tokens(), g.head_dim}, torch::requires_grad());
+  in.v = torch::randn({batch, g.heads, g.key_tokens(), g.value_dim}, torch::requires_grad());
+  const at::Tensor gradient = torch::randn({batch, g.query_tokens(), g.heads * g.value_dim});
+  const Stopwatch watch;
+  mechanism.forward(in).backward(gradient);
+  return watch.seconds();
+}
+
+double seconds_of(attention::Mechanism& mechanism, int64_t batch) {
+  const attention::Geometry& g = mechanism.geometry();
+  const bool packed = g.square() && g.head_dim == g.value_dim;
+  double best = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 3; ++i)
+    best = std::min(best, packed ? packed_seconds(mechanism, batch) : separate_seconds(mechanism, batch));
+  return best;
+}
+
+PipelineConfig training_config(const Recipe& recipe, const DatasetInfo& data, int input_size) {
+  static const std::map<std::string, CropMode> kCrops = {
+      {"resized", CropMode::random_resized}, {"padded", CropMode::padded}, {"none", CropMode::resize}};
+  PipelineConfig config = evaluation_config(data, input_size, 1);
+  config.crop = kCrops.at(recipe.crop);
+  config.crop_range = {{recipe.crop_scale.low, recipe.crop_scale.high},
+                       {recipe.crop_ratio.low, recipe.crop_ratio.high}};
+  config.padding = static_cast<int>(recipe.crop_padding);
+  config.flip = recipe.flip;
+  config.rand_augment = recipe.rand_augment;
+  config.color_jitter = recipe.color_jitter;
+  config.erasing = recipe.random_erasing;
+  return config;
+}
+
+LoaderOptions loader_options(const Recipe& recipe, const RankInfo& rank) {
+  LoaderOptions options;
+  options.sampler.batch = static_cast<size_t>(recipe.batch);
+  options.sampler.rank = static_cast<size_t>(rank.rank);
+  options.sampler.world = static_cast<size_t>(rank.world);
+  options.sampler.seed = static_cast<uint64_t>(recipe.seed);
+  options.workers =
+      recipe.workers > 0 ? static_cast<int>(recipe.workers) : std::max(1, default_workers() / rank.local_world);
+  options.prefetch = static_cast<int>(recipe.prefetch);
+  options.skip_bad = recipe.skip_bad;
+  return options;
+}
+
+std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, int64_t size,
+                                        const RankInfo& rank) {
+  LoaderOptions options = loader_options(recipe, rank);
+  options.mix = {.mixup_alpha = recipe.mixup,
+                 .cutmix_alpha = recipe.cutmix,
+                 .probability = recipe.mix_probability,
+                 .switch_probability = recipe.mix_switch};
+  const Pipeline pipeline(training_config(recipe, data->info(), static_cast<int>(size)));
+  return std::make_unique<Loader>(data, pipeline, options);
+}
+
+models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
+  torch::manual_seed(static_cast<uint64_t>(recipe.seed));
+  const models::Options options = model_options(recipe, {data.classes, data.channels});
+  if (recipe.weights.empty()) return models::make(recipe.model, options);
+  return models::make_with_weights(recipe.model, recipe.weights, options, {.new_classifier = true});
+}
+
+}  // namespace
+
+at::Tensor images_of(Batch& batch) {
+  return at::from_blob(batch.images.data(),
+                       {static_cast<int64_t>(batch.size()), batch.channels, batch.height, batch.width});
+}
+
+at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
+  return -(targets * at::log_softmax(logits, 1)).sum() / static_cast<double>(logits.size(0));
+}
+
+Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group,
+                          const EvaluationHooks& hooks) {
+  const Stopwatch watch;
+  const EvalMode eval_mode(model);
+  const auto total = static_cast<int64_t>(loader.dataset().size());
+  Sums sums;
+  BatchStream stream = loader.epoch(0);
+  while (std::optional<Batch> batch = stream.next()) {
+    add_batch(sums, model, *batch);
+    hooks.batch_done(group, sums.images(), total);
+  }
+  group.sum(sums.values);
+  return sums.result(watch.seconds());
+}
+
+AttentionFacts attention_facts(models::Model& model, int64_t samples) {
+  const std::vector<attention::MechanismPtr> mechanisms = model.attentions();
+  const std::vector<models::AttentionLayer> layers = models::attention_layers(model.dimensions());
+  const attention::Cost cost = mechanisms.front()->cost();
+  AttentionFacts facts{.pruning_ratio = cost.pruning_ratio, .pruning_ratio_with_cls = cost.pruning_ratio_with_cls};
+  for (size_t i = 0; i < layers.size(); ++i) facts.seconds += seconds_of(*mechanisms[i], samples * layers[i].samples);
+  return facts;
+}
+
+std::vector<int64_t> stages_of(const models::Model& model) {
+  const models::ModelRow& row = model.dimensions().row;
+  if (row.stages.empty()) return {row.depth};
+  std::vector<int64_t> depths;
+  for (const models::Stage& stage : row.stages) depths.push_back(stage.depth);
+  return depths;
+}
+
+ClassificationTask::ClassificationTask(const Recipe& recipe, models::ModelPtr model, ClassificationData data)
+    : recipe_(recipe), model_(std::move(model)), data_(std::move(data)) {}
+
+TaskFacts ClassificationTask::facts() const {
+  const auto size = [](const std::unique_ptr<Loader>& loader) {
+    return loader ? static_cast<int64_t>(loader->dataset().size()) : 0;
+  };
+  return {.samples = "images",
+          .train = size(data_.train),
+          .validation = size(data_.validation),
+          .test = size(data_.test),
+          .score = {.name = "top1", .higher_is_better = true}};
+}
+
+std::unique_ptr<TaskStream> ClassificationTask::epoch(int64_t epoch, int64_t first_step) {
+  return std::make_unique<ClassificationStream>(
+      data_.train->epoch(static_cast<uint64_t>(epoch), static_cast<size_t>(first_step)),
+      model_->dimensions().row.classes, recipe_.smoothing);
+}
+
+at::Tensor ClassificationTask::loss(const TaskBatch& batch) {
+  return soft_cross_entropy(model_->forward(batch.tensors[0]), batch.tensors[1]);
+}
+
+Evaluation ClassificationTask::evaluate(Split split, ProcessGroup& group, const EvaluationHooks& hooks) {
+  const Loader& loader = split == Split::validation ? *data_.validation : *data_.test;
+  const Accuracy a = measure_accuracy(*model_, loader, group, hooks);
+  return {.samples = a.images, .figures = {{"top1", a.top1}, {"top5", a.top5}, {"loss", a.loss}}, .seconds = a.seconds};
+}
+
+TensorMetadata ClassificationTask::metadata() const {
+  return {{"model", recipe_.model}, {"attention", recipe_.attention}, {"data", recipe_.data}};
+}
+
+std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,
+                                          const RankInfo& rank) {
+  LoaderOptions options = loader_options(recipe, rank);
+  if (recipe.eval_batch > 0) options.sampler.batch = static_cast<size_t>(recipe.eval_batch * rank.world);
+  options.sampler.shuffle = false;
+  options.sampler.drop_last = false;
+  const Pipeline pipeline(evaluation_config(data->info(), static_cast<int>(input_size), recipe.eval_crop));
+  return std::make_unique<Loader>(data, pipeline, options);
+}
+
+Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
+  const DataSplits data = open_data_splits(recipe.data, {.validation_fraction = recipe.validation_fraction,
+                                                         .train_fraction = recipe.train_fraction,
+                                                         .limit_per_class = recipe.limit_per_class,
+                                                         .seed = static_cast<uint64_t>(recipe.split_seed)});
+  const models::ModelPtr model = make_model(recipe, data.train->info());
+  Experiment experiment{.recipe = recipe};
+  if (recipe.prune_ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe);
+  const int64_t size = model->dimensions().height;
+  ClassificationData loaders{.train = training_loader(data.train, recipe, size, rank)};
+  const auto judged_by = [&](const DatasetPtr& images) {
+    const bool all = recipe.eval_images == 0;
+    return evaluation_loader(all ? images : evenly_chosen(images, static_cast<size_t>(recipe.eval_images)), recipe,
+                             size, rank);
+  };
+  if (data.validation) loaders.validation = judged_by(data.validation);
+  loaders.test = judged_by(data.test);
+  experiment.task = std::make_unique<ClassificationTask>(recipe, model, std::move(loaders));
+  return experiment;
+}
+
+}  // namespace fib::training

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Images to classes: the loss of soft labels, judged by top-1.
+#pragma once
+
+#include <memory>
+
+#include "data/loader.h"
+#include "models/torch/model.h"
+#include "training/torch/task.h"
+
+namespace fib::training {
+
+/// How well a classifier does on a set of images.
+struct Accuracy {
+  int64_t images = 0;
+  double top1 = 0;  ///< shares in [0, 1]
+  double top5 = 0;
+  double loss = 0;  ///< mean cross-entropy with the labels themselves
+  double seconds = 0;
+
+  double images_per_second() const { return seconds > 0 ? static_cast<double>(images) / seconds : 0; }
+};
+
+/// In eval mode and without gradients; the model is in training mode afterwards if it was before. Every process of the
+/// group does its part, and all get the whole result.
+Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group,
+                          const EvaluationHooks& hooks = {});
+
+/// A view [B,C,h,w] of the batch, which must outlive it.
+at::Tensor images_of(Batch& batch);
+
+/// The mean over the batch of -Σ target · log softmax(logits), both [B,classes].
+at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
+
+/// What a model's mechanisms cost for `samples` images: the ratios of its first layer, the time of all of them with
+/// random queries, keys and values and without the projections around them, the best of three.
+AttentionFacts attention_facts(models::Model& model, int64_t samples);
+
+/// Blocks of each stage.
+std::vector<int64_t> stages_of(const models::Model& model);
+
+/// What a classifier learns from and is judged by.
+struct ClassificationData {
+  std::unique_ptr<Loader> train = nullptr;
+  std::unique_ptr<Loader> validation = nullptr;  ///< null where nothing is held out
+  std::unique_ptr<Loader> test = nullptr;
+};
+
+class ClassificationTask final : public Task {
+ public:
+  /// Without data it can be given batches all the same: images [B,C,h,w] and targets [B,classes].
+  ClassificationTask(const Recipe& recipe, models::ModelPtr model, ClassificationData data = {});
+
+  torch::nn::Module& network() override { return *model_; }
+  std::vector<int64_t> stages() const override { return stages_of(*model_); }
+  TaskFacts facts() const override;
+  int64_t steps_per_epoch() const override { return static_cast<int64_t>(data_.train->steps_per_epoch()); }
+  std::unique_ptr<TaskStream> epoch(int64_t epoch, int64_t first_step) override;
+  at::Tensor loss(const TaskBatch& batch) override;
+  Evaluation evaluate(Split split, ProcessGroup& group, const EvaluationHooks& hooks) override;
+  TensorMetadata metadata() const override;
+  std::optional<AttentionFacts> attention(int64_t samples) override { return attention_facts(*model_, samples); }
+
+  const models::ModelPtr& model() const { return model_; }
+
+ private:
+  Recipe recipe_;
+  models::ModelPtr model_;
+  ClassificationData data_;
+};
+
+/// The row of this task: model and data as the recipe says, and the search of channels where it prunes.
+Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank);
+
+/// Batches of a whole dataset in its order, as evaluation sees them.
+std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,
+                                          const RankInfo& rank = {});
+
+}  // namespace fib::training

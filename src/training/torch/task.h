@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run learns. The trainer knows steps, evaluations, checkpoints and processes; what a batch is, what its loss is
+// and how the result is judged, it asks a task.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/safetensors.h"
+#include "training/recipe/recipe.h"
+#include "training/run/figures.h"
+#include "training/torch/process_group.h"
+#include "training/torch/step_hook.h"
+
+namespace fib::training {
+
+/// Some samples as tensors, each with the samples along its first dimension. What each tensor is, the task knows.
+struct TaskBatch {
+  std::vector<at::Tensor> tensors;
+  std::vector<std::string> skipped = {};  ///< what could not be read and was replaced, with the reason
+
+  int64_t size() const { return tensors.front().size(0); }
+  /// One of `parts` equal pieces, as views.
+  TaskBatch part(int64_t index, int64_t parts) const;
+};
+
+/// The batches of one epoch, in order; those of this process.
+class TaskStream {
+ public:
+  virtual ~TaskStream() = default;
+  /// None after the last.
+  virtual std::optional<TaskBatch> next() = 0;
+};
+
+/// Thrown by an evaluation that was asked to stop.
+struct Interrupted : std::runtime_error {
+  Interrupted() : std::runtime_error("the evaluation was interrupted") {}
+};
+
+/// What an evaluation tells and asks while it works.
+struct EvaluationHooks {
+  /// How many samples are done, of all processes together, and how many there are.
+  std::function<void(int64_t done, int64_t total)> progress = {};
+  /// Asked in every process after every batch; once one says yes all throw Interrupted.
+  std::function<bool()> wants_stop = {};
+
+  /// Tells and asks; every process must call it equally often.
+  void batch_done(ProcessGroup& group, int64_t done, int64_t total) const;
+};
+
+enum class Split { validation, test };
+
+/// What a task says about itself.
+struct TaskFacts {
+  std::string samples = "images";  ///< what they are called
+  int64_t train = 0, validation = 0, test = 0;
+  Score score{};
+  bool judges_averages_only = false;  ///< evaluations are too expensive for both kinds of weights
+};
+
+/// What attention costs in a step.
+struct AttentionFacts {
+  double pruning_ratio = 0, pruning_ratio_with_cls = 0;
+  double seconds = 0;  ///< of the mechanisms alone, forward and backward
+};
+
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  /// What is trained: float32 on the CPU.
+  virtual torch::nn::Module& network() = 0;
+  /// Blocks of each stage of the network, for layer_decay.
+  virtual std::vector<int64_t> stages() const = 0;
+  virtual TaskFacts facts() const = 0;
+
+  virtual int64_t steps_per_epoch() const = 0;
+  /// Begins an epoch at any of its steps. Batches depend on the recipe, the epoch and the step alone.
+  virtual std::unique_ptr<TaskStream> epoch(int64_t epoch, int64_t first_step) = 0;
+  /// The mean loss of some samples, with its graph. What it draws comes from torch's generator, which the step seeds.
+  virtual at::Tensor loss(const TaskBatch& batch) = 0;
+
+  /// How well the network does, in eval mode and without gradients. Every process does its part, and all get the whole
+  /// result, with the figure of facts().score in it.
+  virtual Evaluation evaluate(Split split, ProcessGroup& group, const EvaluationHooks& hooks) = 0;
+
+  /// What goes with the weights, beside the step and their kind.
+  virtual TensorMetadata metadata() const = 0;
+  /// None where there is no attention. `samples` is what one backward sees.
+  virtual std::optional<AttentionFacts> attention(int64_t /*samples*/) { return std::nullopt; }
+};
+
+/// Which of several processes asks.
+struct RankInfo {
+  int rank = 0;
+  int world = 1;
+  int local_world = 1;  ///< processes on this machine
+};
+
+/// What a recipe asks for, made.
+struct Experiment {
+  Recipe recipe{};
+  std::unique_ptr<Task> task = nullptr;
+  std::shared_ptr<StepHook> hook = nullptr;  ///< null where nothing takes part in the steps
+};
+
+/// A task is a row: what a recipe calls it, and how it is made of the recipe.
+struct TaskRow {
+  std::string name;
+  std::string help;
+  std::function<Experiment(const Recipe&, const RankInfo&)> make;
+};
+
+/// A room beyond this one adds its tasks before the first run is prepared. Throws std::invalid_argument for a name that
+/// is taken.
+void add_task(TaskRow row);
+std::vector<TaskRow> tasks();
+
+/// Throws std::invalid_argument or std::runtime_error with one line for what does not fit or cannot be found.
+Experiment prepare(const Recipe& recipe, const RankInfo& rank = {});
+
+/// While it lives the network is in eval mode and nothing records gradients.
+class EvalMode {
+ public:
+  explicit EvalMode(torch::nn::Module& network) : network_(network), was_training_(network.is_training()) {
+    network.eval();
+  }
+  ~EvalMode() { network_.train(was_training_); }
+  EvalMode(const EvalMode&) = delete;
+  EvalMode& operator=(const EvalMode&) = delete;
+
+ private:
+  torch::nn::Module& network_;
+  bool was_training_;
+  torch::NoGradGuard no_grad_;
+};
+
+}  // namespace fib::training
