@@ -157,6 +157,8 @@ void AtomicFile::sync_directory() const {
   if (error != 0 && error != EINVAL && error != ENOTSUP) fail(target_, "sync the directory of", error);
 }
 
+void check_writable(const fs::path& target) { const AtomicFile probe(target); }
+
 void write_file_atomically(const fs::path& target, std::string_view bytes) {
   AtomicFile file(target);
   file.write(bytes.data(), bytes.size());

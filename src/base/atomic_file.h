@@ -41,6 +41,10 @@ class AtomicFile {
   std::unique_ptr<std::ostream> stream_;
 };
 
+/// Throws as AtomicFile does unless a file can be made at this name; leaves nothing behind. For work whose result comes
+/// late: that it cannot be written should be known at once.
+void check_writable(const std::filesystem::path& target);
+
 /// The whole file in one call.
 void write_file_atomically(const std::filesystem::path& target, std::string_view bytes);
 

@@ -9,6 +9,7 @@
 
 #include "base/nearest.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "version.h"
 
 namespace fib::cli {
@@ -16,13 +17,10 @@ namespace {
 
 constexpr int kFailure = 1, kUsage = 2;
 
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return text;
-}
-
 int complain(const std::string& message, int code) {
-  fmt::print(stderr, "fib: {}\n", one_line(message));
+  std::string line = message;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  say("fib: " + line);
   return code;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +10,26 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/printable.h"
+#include "report/table.h"
+
 namespace fib::cli {
 namespace {
 
 /// Often enough to look alive; a log wants fewer lines.
 constexpr double kBarSeconds = 0.1, kLineSeconds = 10.0;
 constexpr int64_t kCells = 20;
+/// Messages may quote what somebody else wrote; longer than this, nobody reads them.
+constexpr size_t kLongestLine = 4000;
+
+/// The one that is on the terminal: another message must not be written behind it.
+StatusLine* current_line = nullptr;
+
+size_t terminal_columns() {
+  winsize size{};
+  constexpr size_t kUsual = 80;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : kUsual;
+}
 
 }  // namespace
 
@@ -41,41 +56,74 @@ std::string speed_text(int64_t done, int64_t left, double seconds) {
   return fmt::format(", {}, {} left", speed, clock_text(each * static_cast<double>(left)));
 }
 
-Progress::Progress(std::string unit, int64_t total, bool quiet, int64_t done_before)
+std::string cut_to(const std::string& text, size_t columns) {
+  if (report::display_width(text) <= columns) return text;
+  return columns == 0 ? "" : printable(text, columns - 1);
+}
+
+void say(const std::string& line) {
+  if (current_line != nullptr) current_line->clear();
+  fmt::print(stderr, "{}\n", printable(line, kLongestLine));
+}
+
+void say_written(const std::string& file, bool quiet, const std::string& details) {
+  if (!quiet) fmt::print("wrote {}{}{}\n", printable(file, kLongestLine), details.empty() ? "" : " ", details);
+}
+
+StatusLine::StatusLine(bool quiet) : visible_(!quiet && isatty(STDERR_FILENO) != 0) { current_line = this; }
+
+StatusLine::~StatusLine() {
+  clear();
+  if (current_line == this) current_line = nullptr;
+}
+
+void StatusLine::show(const std::string& text) {
+  if (!visible_) return;
+  // The last column stays free: some terminals begin a new line there.
+  fmt::print(stderr, "\r\033[K{}", cut_to(printable(text, kLongestLine), terminal_columns() - 1));
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+void StatusLine::clear() {
+  if (shown_) fmt::print(stderr, "\r\033[K");
+  shown_ = false;
+}
+
+void show_share(StatusLine& line, const std::string& what, double done) {
+  line.show(fmt::format("{} {:.0f} %", what, 100 * done));
+}
+
+ProgressBar::ProgressBar(std::string unit, int64_t total, bool quiet, int64_t done_before)
     : unit_(std::move(unit)),
       total_(total),
       done_before_(done_before),
       last_done_(done_before),
       quiet_(quiet),
-      terminal_(isatty(STDERR_FILENO) != 0),
+      line_(quiet),
       begin_(std::chrono::steady_clock::now()) {}
 
-Progress::~Progress() { clear_bar(); }
-
-void Progress::clear_bar() {
-  if (terminal_ && shown_ > 0) fmt::print(stderr, "\r\033[K");
+void ProgressBar::say(const std::string& line) {
+  if (!quiet_) cli::say(line);
 }
 
-void Progress::say(const std::string& line) {
-  if (quiet_) return;
-  clear_bar();
-  fmt::print(stderr, "{}\n", line);
-}
-
-void Progress::show(int64_t done, const std::string& note) {
+void ProgressBar::show(int64_t done, const std::string& note) {
   if (quiet_) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   if (done > last_done_) last_done_ = done, advanced_ = seconds;
-  if (seconds - shown_ < (terminal_ ? kBarSeconds : kLineSeconds)) return;
+  if (seconds - shown_ < (line_.visible() ? kBarSeconds : kLineSeconds)) return;
   shown_ = seconds;
-  fmt::print(stderr, "{}{}{}{}", terminal_ ? "\r\033[K" : "", text(done, advanced_), note.empty() ? "" : ", " + note,
-             terminal_ ? "" : "\n");
-  std::fflush(stderr);
+  const std::string shown = text(done, advanced_) + (note.empty() ? "" : ", " + note);
+  if (line_.visible()) {
+    line_.show(shown);
+  } else {
+    cli::say(shown);
+  }
 }
 
-std::string Progress::text(int64_t done, double seconds) const {
+std::string ProgressBar::text(int64_t done, double seconds) const {
   const double share = static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, total_));
-  return fmt::format("{}{} of {} {}{}", terminal_ ? bar_text(share) + " " : "", done, total_, unit_,
+  return fmt::format("{}{} of {} {}{}", line_.visible() ? bar_text(share) + " " : "", done, total_, unit_,
                      speed_text(done - done_before_, total_ - done, seconds));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person sees of long work: on a terminal a bar with rate and time left, otherwise a line now and then.
+// How far long work has come: a bar on a terminal, a line now and then elsewhere.
 #pragma once
 
 #include <chrono>
@@ -8,27 +8,50 @@
 
 namespace fib::cli {
 
-class Progress {
+/// A line on stderr that stays. A bar that stands there is removed first and comes back below.
+void say(const std::string& line);
+
+/// "wrote FILE", on stdout unless quiet.
+void say_written(const std::string& file, bool quiet, const std::string& details = "");
+
+/// One line on a terminal that is written over, cut to the terminal's width, and gone in the end.
+class StatusLine {
+ public:
+  explicit StatusLine(bool quiet);
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  void show(const std::string& text);
+  void clear();
+  bool visible() const { return visible_; }
+
+ private:
+  bool visible_;
+  bool shown_ = false;
+};
+
+/// "what 37 %", for work whose parts are not counted.
+void show_share(StatusLine& line, const std::string& what, double done);
+
+/// Work that is counted.
+class ProgressBar {
  public:
   /// `unit` is what is counted, in the plural: "images". Work that was done before, as in a resumed run, has no rate.
-  Progress(std::string unit, int64_t total, bool quiet, int64_t done_before = 0);
-  /// Leaves no bar behind.
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressBar(std::string unit, int64_t total, bool quiet, int64_t done_before = 0);
 
   /// `note` stands behind the time left.
   void show(int64_t done, const std::string& note = "");
-  /// A line that stays, above the bar.
+  /// A line that stays, above the bar; nothing when quiet.
   void say(const std::string& line);
 
  private:
-  void clear_bar();
   std::string text(int64_t done, double seconds) const;
 
   std::string unit_;
   int64_t total_, done_before_, last_done_;
-  bool quiet_, terminal_;
+  bool quiet_;
+  StatusLine line_;
   std::chrono::steady_clock::time_point begin_;
   double shown_ = 0;     ///< seconds after begin_
   double advanced_ = 0;  ///< when more was done than before: other work meanwhile does not lower the rate shown
@@ -42,5 +65,8 @@ std::string speed_text(int64_t done, int64_t left, double seconds);
 
 /// Twenty cells filled by eighths: "████▌               ".
 std::string bar_text(double share);
+
+/// At most `columns` characters, the last of them "…" where something is missing.
+std::string cut_to(const std::string& text, size_t columns);
 
 }  // namespace fib::cli

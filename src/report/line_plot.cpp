@@ -1,94 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/line_plot.h"
-
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <set>
+#include <cmath>
 
-#include "report/gnuplot.h"
+#include "report/plot.h"
+#include "report/plot_frame.h"
 
 namespace fib::report {
 namespace {
 
-constexpr int kPanelWidth = 540, kHeight = 440;
+constexpr double kPanelWidth = 460, kPanelHeight = 270, kPanelGap = 20, kPanelHeader = 46;
 
-std::string ticks(const Panel& panel) {
-  std::set<double> places;
-  for (const Series& s : panel.series) {
-    for (const PlotPoint& p : s.points) places.insert(p.x);
+/// The names of all series, each once: a name's place in this list is its color.
+std::vector<std::string> series_names(const LinePlot& plot) {
+  std::vector<std::string> names;
+  for (const Panel& panel : plot.panels)
+    for (const Series& s : panel.series)
+      if (std::find(names.begin(), names.end(), s.name) == names.end()) names.push_back(s.name);
+  return names;
+}
+
+std::vector<double> coordinates(const Panel& panel, double PlotPoint::*which) {
+  std::vector<double> values;
+  for (const Series& s : panel.series)
+    for (const PlotPoint& p : s.points) values.push_back(p.*which);
+  return values;
+}
+
+bool has_labels(const Panel& panel) {
+  const auto labelled = [](const PlotPoint& p) { return !p.label.empty(); };
+  return std::any_of(panel.series.begin(), panel.series.end(),
+                     [&](const Series& s) { return std::any_of(s.points.begin(), s.points.end(), labelled); });
+}
+
+/// One panel within `at`, axes and texts included.
+class PanelDrawing {
+ public:
+  PanelDrawing(Drawing& drawing, const Panel& panel, const Rect& at)
+      : drawing_(drawing),
+        panel_(panel),
+        x_(coordinates(panel, &PlotPoint::x), panel.x),
+        y_(coordinates(panel, &PlotPoint::y), panel.y) {
+    const double left = y_axis_width(y_), right = has_labels(panel) ? 44 : 12;
+    area_ = {at.x + left, at.y + kPanelHeader, at.width - left - right, at.height - kPanelHeader - kXAxisHeight};
+    Text title = plot_text({at.x, at.y + kLabelSize}, panel.title, kLabelSize, kPlotText);
+    title.bold = true;
+    drawing_.items.emplace_back(title);
+    draw_y_axis(drawing_, area_, y_, panel.y_label);
+    draw_x_axis(drawing_, area_, x_, panel.x_label, false);
   }
-  constexpr size_t kMostLabels = 8;  // more would run into each other
-  if (places.size() > kMostLabels) return "set xtics auto\n";
-  return fmt::format("set xtics ({})\n", fmt::join(places, ", "));
-}
 
-/// Below this a label would stand on the axis.
-double lowest_label(const Panel& panel) {
-  double highest = 0;
-  for (const Series& s : panel.series) {
-    for (const PlotPoint& p : s.points) highest = std::max(highest, p.y);
+  void draw(const Series& series, Color color) {
+    Stroke stroke{color, 2, {{}}};
+    Dots dots{color, panel_.lines ? 3.0 : 5.0, {}};
+    for (const PlotPoint& p : series.points) {
+      const Point at = place(p);
+      if (!std::isfinite(at.x) || !std::isfinite(at.y)) {
+        stroke.lines.emplace_back();  // a gap
+        continue;
+      }
+      stroke.lines.back().push_back(at);
+      dots.centers.push_back(at);
+      label(p, at, color);
+    }
+    std::erase_if(stroke.lines, [](const std::vector<Point>& line) { return line.size() < 2; });
+    if (panel_.lines) drawing_.items.emplace_back(std::move(stroke));
+    drawing_.items.emplace_back(std::move(dots));
   }
-  return 0.07 * highest;
-}
 
-std::string data_block(const std::string& name, const Series& series, double label_from) {
-  std::string text = fmt::format("${} << EOD\n", name);
-  for (const PlotPoint& p : series.points) {
-    text += fmt::format("{} {} \"{}\"\n", p.x, p.y, p.y < label_from ? "" : p.label);
+ private:
+  Point place(const PlotPoint& p) const {
+    return {area_.x + area_.width * x_.place(p.x), area_.y + area_.height * (1 - y_.place(p.y))};
   }
-  return text + "EOD\n";
-}
 
-std::string curves(const Panel& panel, size_t index) {
-  std::vector<std::string> parts;
-  for (size_t s = 0; s < panel.series.size(); ++s) {
-    const std::string data = fmt::format("$panel{}_{}", index, s);
-    const char* colour = series_colour(s);
-    parts.push_back(
-        fmt::format("{} using 1:2 with linespoints linewidth 2 pointtype 7 pointsize 0.7 linecolor '{}' "
-                    "title {}",
-                    data, colour, quoted(panel.series[s].name)));
-    parts.push_back(
-        fmt::format("{} using 1:2:3 with labels left offset 0.7,-0.6 textcolor '{}' notitle", data, colour));
+  void label(const PlotPoint& p, Point at, Color color) {
+    // Lower, it would stand on the axis.
+    if (p.label.empty() || y_.place(p.y) < 0.08) return;
+    drawing_.items.emplace_back(plot_text({at.x + 7, at.y + kTickSize}, p.label, kTickSize, color));
   }
-  return fmt::format("plot {}\n", fmt::join(parts, ", \\\n  "));
-}
 
-std::string panel_script(const Panel& panel, size_t index) {
-  std::string text;
-  for (size_t s = 0; s < panel.series.size(); ++s) {
-    text += data_block(fmt::format("panel{}_{}", index, s), panel.series[s], lowest_label(panel));
-  }
-  return text +
-         fmt::format("set title {} noenhanced\nset ylabel {} noenhanced\n", quoted(panel.title),
-                     quoted(panel.y_label)) +
-         ticks(panel) + curves(panel, index);
-}
-
-std::string panels_script(const std::vector<Panel>& panels) {
-  std::string text;
-  for (size_t i = 0; i < panels.size(); ++i) text += panel_script(panels[i], i);
-  return text;
-}
-
-std::string script(const LinePlot& plot) {
-  // Room on the right for the last point's label.
-  return fmt::format(
-             "set key top left reverse Left noenhanced\nset border 3\nset tics nomirror\n"
-             "set grid ytics linecolor '#dddddd' linetype 1\n{}set xlabel {}\nset multiplot layout 1,{} title {} "
-             "noenhanced\n",
-             plot.from_zero ? "set yrange [0:*]\nset offsets graph 0.05, graph 0.13, 0, 0\n"
-                            : "set offsets graph 0.05, graph 0.08, graph 0.25, graph 0.1\n",
-             quoted(plot.x_label), plot.panels.size(), quoted(plot.title)) +
-         panels_script(plot.panels) + "unset multiplot\n";
-}
+  Drawing& drawing_;
+  const Panel& panel_;
+  Axis x_, y_;
+  Rect area_{};
+};
 
 }  // namespace
 
-void write_plot(const LinePlot& plot, const std::string& path) {
-  const PlotSize size{kPanelWidth * static_cast<int>(plot.panels.size()), kHeight};
-  draw_with_gnuplot(script(plot), path, size);
+Drawing draw(const LinePlot& plot) {
+  const std::vector<std::string> names = series_names(plot);
+  std::vector<LegendEntry> legend;
+  for (size_t i = 0; i < names.size(); ++i) legend.push_back({names[i], series_color(i)});
+  const double panels = static_cast<double>(std::max<size_t>(1, plot.panels.size()));
+  Drawing drawing;
+  drawing.width = 2 * kPlotMargin + panels * kPanelWidth + (panels - 1) * kPanelGap;
+  const double top = draw_heading(drawing, plot.title, legend);
+  drawing.height = top + kPanelHeader + kPanelHeight + kXAxisHeight + kPlotMargin / 2;
+  double x = kPlotMargin;
+  for (const Panel& panel : plot.panels) {
+    PanelDrawing drawn(drawing, panel, {x, top, kPanelWidth, kPanelHeader + kPanelHeight + kXAxisHeight});
+    for (const Series& s : panel.series) {
+      const auto color = static_cast<size_t>(std::find(names.begin(), names.end(), s.name) - names.begin());
+      drawn.draw(s, series_color(color));
+    }
+    x += kPanelWidth + kPanelGap;
+  }
+  return drawing;
 }
 
 }  // namespace fib::report

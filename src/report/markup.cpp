@@ -2,6 +2,9 @@
 #include "report/markup.h"
 
 #include <cstdint>
+#include <string_view>
+
+#include "base/printable.h"
 
 namespace fib::report {
 namespace {
@@ -22,9 +25,24 @@ std::string base64(const std::string& bytes) {
 
 }  // namespace
 
+namespace {
+
+/// Configurations have several lines and any length.
+std::string printable_lines(const std::string& text) {
+  std::string lines;
+  for (size_t begin = 0, end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find('\n', begin);
+    if (begin > 0) lines += '\n';
+    lines += printable(std::string_view(text).substr(begin, end - begin), SIZE_MAX);
+  }
+  return lines;
+}
+
+}  // namespace
+
 std::string escaped_markup(const std::string& text) {
   std::string out;
-  for (char c : text) {
+  for (char c : printable_lines(text)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <opencv2/core.hpp>
 #include <opencv2/imgproc.hpp>
 #include <stdexcept>
 
+#include "base/atomic_file.h"
+#include "base/printable.h"
 #include "report/drawing.h"
 #include "report/png.h"
 
@@ -31,9 +36,19 @@ cv::Rect whole_rect(const Rect& r) {
   return {x, y, cvRound((r.x + r.width) * kOversampling) - x, cvRound((r.y + r.height) * kOversampling) - y};
 }
 
+/// Polygons are always opaque; only rectangles let something through.
+void tint(cv::Mat part, const Fill& fill) {
+  if (fill.opacity >= 1) {
+    part.setTo(scalar(fill.color));
+  } else if (!part.empty()) {
+    const cv::Mat color(part.size(), part.type(), scalar(fill.color));
+    cv::addWeighted(part, 1 - fill.opacity, color, fill.opacity, 0, part);
+  }
+}
+
 void paint(cv::Mat& image, const Fill& fill) {
   const cv::Rect all(0, 0, image.cols, image.rows);
-  for (const Rect& r : fill.rects) image(whole_rect(r) & all).setTo(scalar(fill.color));
+  for (const Rect& r : fill.rects) tint(image(whole_rect(r) & all), fill);
   for (const auto& polygon : fill.polygons) {
     std::vector<cv::Point> corners;
     corners.reserve(polygon.size());
@@ -42,12 +57,40 @@ void paint(cv::Mat& image, const Fill& fill) {
   }
 }
 
+void paint(cv::Mat& image, const Stroke& stroke) {
+  const int width = std::max(1, cvRound(stroke.width * kOversampling));
+  for (const auto& line : stroke.lines)
+    for (size_t i = 1; i < line.size(); ++i)
+      cv::line(image, fixed_point(line[i - 1]), fixed_point(line[i]), scalar(stroke.color), width, cv::LINE_AA,
+               kFractionBits);
+}
+
+void paint(cv::Mat& image, const Dots& dots) {
+  const int radius = cvRound(dots.radius * kOversampling * (1 << kFractionBits));
+  for (const Point& p : dots.centers)
+    cv::circle(image, fixed_point(p), radius, scalar(dots.color), cv::FILLED, cv::LINE_AA, kFractionBits);
+}
+
+/// The Hershey letters are ASCII; what stands for the others that our own texts use.
+std::string ascii_text(const std::string& line) {
+  constexpr std::array<std::pair<const char*, const char*>, 7> kReplaced = {
+      {{"−", "-"}, {"–", "-"}, {"×", "x"}, {"µ", "u"}, {"…", "..."}, {"²", "2"}, {"φ", "phi"}}};
+  std::string text = line;
+  for (const auto& [what, with] : kReplaced)
+    for (size_t at = 0; (at = text.find(what, at)) != std::string::npos;) text.replace(at, std::strlen(what), with);
+  return text;
+}
+
 void paint(cv::Mat& image, const Text& t) {
   // Hershey capitals are 21 units high, those of usual fonts 0.72 of their size.
   const double scale = 0.72 * t.size / 21.0 * kOversampling;
   const int thickness = static_cast<int>(std::lround(t.size / 14.0 * kOversampling * (t.bold ? 1.5 : 0.9)));
-  const cv::Point at(cvRound(t.at.x * kOversampling), cvRound(t.at.y * kOversampling));
-  cv::putText(image, t.line, at, cv::FONT_HERSHEY_SIMPLEX, scale, scalar(t.color), thickness, cv::LINE_AA);
+  const std::string line = ascii_text(t.line);
+  int below = 0;
+  const int width = cv::getTextSize(line, cv::FONT_HERSHEY_SIMPLEX, scale, thickness, &below).width;
+  const int left = t.align == Align::start ? 0 : t.align == Align::middle ? width / 2 : width;
+  const cv::Point at(cvRound(t.at.x * kOversampling) - left, cvRound(t.at.y * kOversampling));
+  cv::putText(image, line, at, cv::FONT_HERSHEY_SIMPLEX, scale, scalar(t.color), thickness, cv::LINE_AA);
 }
 
 void paint(cv::Mat& image, const Pixels& p) {
@@ -62,13 +105,23 @@ void paint(cv::Mat& image, const Pixels& p) {
 std::string to_png(const Drawing& drawing) {
   const int width = static_cast<int>(std::ceil(drawing.width)), height = static_cast<int>(std::ceil(drawing.height));
   if (!(drawing.width * drawing.height <= kMaxPixels)) {
-    throw std::invalid_argument("a picture of " + std::to_string(width) + " x " + std::to_string(height) +
+    throw std::invalid_argument("an image of " + std::to_string(width) + " x " + std::to_string(height) +
                                 " pixels is too large for PNG; SVG has no such limit");
   }
   cv::Mat image(height * kOversampling, width * kOversampling, CV_8UC3, cv::Scalar::all(255)), small;
   for (const auto& item : drawing.items) std::visit([&](const auto& i) { paint(image, i); }, item);
   cv::resize(image, small, {width, height}, 0, 0, cv::INTER_AREA);
   return encode_png({small.data, small.total() * 3}, static_cast<uint32_t>(width), static_cast<uint32_t>(height));
+}
+
+void check_drawing_output(const std::string& path) {
+  if (!path.ends_with(".svg") && !path.ends_with(".png"))
+    throw std::invalid_argument("a drawing is written as .svg or .png, got " + in_quotes(path));
+  check_writable(path);
+}
+
+void write_drawing(const Drawing& drawing, const std::string& path) {
+  write_file_atomically(path, path.ends_with(".svg") ? to_svg(drawing) : to_png(drawing));
 }
 
 }  // namespace fib::report

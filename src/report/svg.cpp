@@ -6,14 +6,13 @@
 
 #include "report/drawing.h"
 #include "report/markup.h"
+#include "report/palette.h"
 #include "report/png.h"
 
 namespace fib::report {
 namespace {
 
 using Buffer = fmt::memory_buffer;
-
-std::string hex(Color c) { return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue); }
 
 /// Hundredths of a pixel, without the zeros nobody needs: drawings have thousands of these.
 std::string number(double value) {
@@ -26,49 +25,89 @@ void write(Buffer& out, const Rect& r) {
                  number(r.height), number(-r.width));
 }
 
-void write(Buffer& out, const std::vector<Point>& polygon) {
+void write(Buffer& out, const std::vector<Point>& line, bool closed) {
   char command = 'M';
-  for (const Point& p : polygon) {
+  for (const Point& p : line) {
     fmt::format_to(std::back_inserter(out), "{}{} {}", command, number(p.x), number(p.y));
     command = 'L';
   }
-  out.push_back('z');
+  if (closed) out.push_back('z');
 }
 
-void write(Buffer& out, const Fill& fill) {
-  if (fill.rects.empty() && fill.polygons.empty()) return;
-  fmt::format_to(std::back_inserter(out), "<path fill=\"{}\" d=\"", hex(fill.color));
-  for (const Rect& r : fill.rects) write(out, r);
-  for (const auto& p : fill.polygons) write(out, p);
-  fmt::format_to(std::back_inserter(out), "\"/>\n");
-}
+using ColorText = std::string (*)(Color);
 
-void write(Buffer& out, const Text& t) {
-  fmt::format_to(std::back_inserter(out), "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{}>{}</text>\n",
-                 number(t.at.x), number(t.at.y), number(t.size), hex(t.color), t.bold ? " font-weight=\"bold\"" : "",
-                 escaped_markup(t.line));
-}
+/// Writes items, with colors as they are called where the drawing goes.
+struct SvgWriter {
+  Buffer& out;
+  ColorText color;
 
-void write(Buffer& out, const Pixels& p) {
-  fmt::format_to(std::back_inserter(out),
-                 "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
-                 "style=\"image-rendering:pixelated\" href=\"{}\"/>\n",
-                 number(p.at.x), number(p.at.y), number(p.at.width), number(p.at.height),
-                 png_uri(encode_png(p.rgb, p.width, p.height)));
+  template <class... T>
+  void print(fmt::format_string<T...> format, T&&... parts) const {
+    fmt::format_to(std::back_inserter(out), format, std::forward<T>(parts)...);
+  }
+
+  void operator()(const Fill& fill) const {
+    if (fill.rects.empty() && fill.polygons.empty()) return;
+    print("<path fill=\"{}\"{} d=\"", color(fill.color),
+          fill.opacity < 1 ? fmt::format(" fill-opacity=\"{}\"", number(fill.opacity)) : "");
+    for (const Rect& r : fill.rects) write(out, r);
+    for (const auto& p : fill.polygons) write(out, p, true);
+    print("\"/>\n");
+  }
+
+  void operator()(const Stroke& stroke) const {
+    if (stroke.lines.empty()) return;
+    print("<path fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\" d=\"", color(stroke.color),
+          number(stroke.width));
+    for (const auto& line : stroke.lines) write(out, line, false);
+    print("\"/>\n");
+  }
+
+  void operator()(const Dots& dots) const {
+    if (dots.centers.empty()) return;
+    print("<g fill=\"{}\">", color(dots.color));
+    for (const Point& p : dots.centers)
+      print("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>", number(p.x), number(p.y), number(dots.radius));
+    print("</g>\n");
+  }
+
+  void operator()(const Text& t) const {
+    constexpr const char* kAnchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
+    print("<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{}{}>{}</text>\n", number(t.at.x), number(t.at.y),
+          number(t.size), color(t.color), t.bold ? " font-weight=\"bold\"" : "", kAnchors[static_cast<size_t>(t.align)],
+          escaped_markup(t.line));
+  }
+
+  void operator()(const Pixels& p) const {
+    print(
+        "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" "
+        "style=\"image-rendering:pixelated\" href=\"{}\"/>\n",
+        number(p.at.x), number(p.at.y), number(p.at.width), number(p.at.height),
+        png_uri(encode_png(p.rgb, p.width, p.height)));
+  }
+};
+
+constexpr const char* kFonts = "Helvetica, Arial, 'DejaVu Sans', sans-serif";
+
+std::string items_svg(const Drawing& drawing, ColorText color) {
+  Buffer out;
+  for (const auto& item : drawing.items) std::visit(SvgWriter{out, color}, item);
+  return fmt::to_string(out);
 }
 
 }  // namespace
 
 std::string to_svg(const Drawing& drawing) {
-  Buffer out;
-  fmt::format_to(std::back_inserter(out),
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-                 "font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n<rect width=\"100%\" height=\"100%\" "
-                 "fill=\"#ffffff\"/>\n",
-                 number(drawing.width), number(drawing.height));
-  for (const auto& item : drawing.items) std::visit([&](const auto& i) { write(out, i); }, item);
-  fmt::format_to(std::back_inserter(out), "</svg>\n");
-  return fmt::to_string(out);
+  return fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"{2}\">\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{3}</svg>\n",
+      number(drawing.width), number(drawing.height), kFonts, items_svg(drawing, hex_color));
+}
+
+std::string to_inline_svg(const Drawing& drawing, const std::string& description) {
+  return fmt::format("<svg viewBox=\"0 0 {} {}\" font-family=\"{}\" role=\"img\" aria-label=\"{}\">\n{}</svg>\n",
+                     number(drawing.width), number(drawing.height), kFonts, escaped_markup(description),
+                     items_svg(drawing, themed_color));
 }
 
 }  // namespace fib::report

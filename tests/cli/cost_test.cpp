@@ -71,11 +71,10 @@ TEST(FibFlops, gives_shorthands_to_the_attentions_that_have_them) {
 }
 
 TEST(FibFlops, draws_svg_and_png) {
-  const std::map<std::string, std::string> beginnings = {{"cost.svg", "<?xml"}, {"cost.png", "\x89PNG"}};
+  const std::map<std::string, std::string> beginnings = {{"cost.svg", "<svg"}, {"cost.png", "\x89PNG"}};
   for (const auto& [name, beginning] : beginnings) {
     const std::string path = scratch_path(name);
     const Outcome o = run_fib("flops --quiet --resolution 224,512 --plot " + path);
-    if (o.err.find("not found") != std::string::npos) GTEST_SKIP() << "no gnuplot: " << o.err;
     EXPECT_EQ(o.code, 0) << o.err;
     EXPECT_EQ(read_file(path).substr(0, beginning.size()), beginning);
   }

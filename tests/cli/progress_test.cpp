@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/table.h"
+#include "report/table.h"
 
 using fib::cli::bar_text;
 using fib::cli::clock_text;
@@ -16,7 +16,7 @@ TEST(Progress, tells_time_as_a_clock) {
 }
 
 TEST(Progress, fills_a_bar_of_constant_width) {
-  for (int i = 0; i <= 160; ++i) EXPECT_EQ(fib::cli::display_width(bar_text(i / 160.0)), 20u) << i;
+  for (int i = 0; i <= 160; ++i) EXPECT_EQ(fib::report::display_width(bar_text(i / 160.0)), 20u) << i;
   EXPECT_EQ(bar_text(0), std::string(20, ' '));
   EXPECT_EQ(bar_text(2), bar_text(1));
 }
@@ -26,4 +26,12 @@ TEST(Progress, tells_speed_once_something_is_done) {
   EXPECT_EQ(speed_text(0, 10, 5), "");
   EXPECT_EQ(speed_text(100, 50, 2), ", 50.0/s, 0:01 left");
   EXPECT_EQ(speed_text(2, 2, 9), ", 4.5 s each, 0:09 left");
+}
+
+TEST(Progress, fits_the_width_of_a_terminal) {
+  using fib::cli::cut_to;
+  EXPECT_EQ(cut_to("12 of 100 images", 80), "12 of 100 images");
+  EXPECT_EQ(cut_to("12 of 100 images", 9), "12 of 10…");
+  EXPECT_EQ(fib::report::display_width(cut_to(bar_text(0.7) + " 70 of 100", 12)), 12u);
+  EXPECT_EQ(cut_to("a", 0), "");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's parts, asserted on its text; gnuplot draws its plots.
+// The page's parts, asserted on its text.
 #include "report/page/page.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "files.h"
 #include "report/attention_picture.h"
 #include "report/markup.h"
-#include "report/page/inline_plot.h"
+#include "report/plot.h"
 
 namespace fib::report {
 namespace {
@@ -149,17 +149,14 @@ TEST(Page, lists_the_largest_confusions_of_many_classes) {
   EXPECT_EQ(html.find("class=\"confusion\""), std::string::npos);
 }
 
-TEST(InlinePlot, takes_the_pages_colours) {
-  const std::string svg = themed_svg(
-      "<?xml?>\n<svg \n width=\"1\" viewBox=\"0 0 48 34\"\n>\n<title>Gnuplot</title><desc>x</desc><g "
-      "id=\"gnuplot_canvas\">"
-      "<path stroke='black'/><use xlink:href='#gpPt6' color='rgb(  0, 114, 178)'/></g></svg>",
-      {"p1", "a \"plot\""});
-  EXPECT_TRUE(svg.starts_with("<svg viewBox=\"0 0 48 34\" role=\"img\" aria-label=\"a &quot;plot&quot;\""));
-  EXPECT_TRUE(mentions(svg, "stroke='currentColor'"));
-  EXPECT_TRUE(mentions(svg, "color='var(--series-2)'"));
-  EXPECT_TRUE(mentions(svg, "href='#p1gpPt6'"));
-  EXPECT_TRUE(mentions(svg, "id=\"p1gnuplot_canvas\""));
+TEST(InlineSvg, takes_the_pages_colors) {
+  const LinePlot plot{"", {{"loss", "epoch", "nats", {{"a", {{1, 2}, {2, 1}}}, {"b", {{1, 3}, {2, 2}}}}}}};
+  const std::string svg = to_inline_svg(draw(plot), "a \"plot\"");
+  EXPECT_TRUE(svg.starts_with("<svg viewBox=\"0 0 "));
+  EXPECT_TRUE(mentions(svg, "role=\"img\" aria-label=\"a &quot;plot&quot;\""));
+  for (const char* color : {"currentColor", "var(--series-0)", "var(--series-1)", "var(--grid)", "var(--muted)"})
+    EXPECT_TRUE(mentions(svg, color)) << color;
+  EXPECT_FALSE(mentions(svg, "#")) << "no color of its own";
 }
 
 TEST(Markup, encodes_bytes_in_base64) {

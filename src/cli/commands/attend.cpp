@@ -7,12 +7,13 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "attention/arrays.h"
 #include "attention/registry.h"
 #include "base/checked.h"
-#include "cli/attend_arrays.h"
 #include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "fibottention/attention.h"
 
 namespace fib::cli {
@@ -21,7 +22,7 @@ namespace {
 struct AttendArguments {
   AttentionArguments attention;
   LayerArguments layer;
-  AttendFiles files;
+  attention::AttendFiles files;
   std::string masking;  ///< as written, empty when not given
   std::optional<double> scale;
 };
@@ -83,72 +84,17 @@ int64_t patches_of(const AttendArguments& a, const AttentionShape& shape) {
       fmt::format("'{}' has {} tokens, --cls {} leaves no patches", a.files.q, shape.query_tokens, a.layer.cls));
 }
 
-/// One call's arrays, all contiguous.
-template <class T>
-struct Computation {
-  const AttendInputs& in;
-  const SupportSet& support;
-  AttentionOptions<T> options;
-
-  template <class U>
-  TokenView<U> view(U* data, int64_t channels) const {
-    const int64_t head = in.shape.query_tokens * channels;
-    return {data, in.shape.heads * head, head, channels};
-  }
-  TokenView<const T> view(const NpyArray& array) const { return view(array.values<T>().data(), array.shape()[3]); }
-  AttentionInputs<T> inputs() const { return {view(in.q), view(in.k), view(in.v)}; }
-
-  std::vector<AttendOutput<T>> run(const AttendFiles& files) const {
-    AttendOutput<T> out = room(files.out, in.v);
-    std::vector<T> lse(in.grad_out ? static_cast<size_t>(in.shape.batch * in.shape.heads * in.shape.query_tokens) : 0);
-    attention_forward<T>(support, in.shape, inputs(), view(out.values.data(), in.shape.value_dim),
-                         in.grad_out ? lse.data() : nullptr, options);
-    std::vector<AttendOutput<T>> results;
-    if (in.grad_out) results = gradients(files, out.values, lse);
-    results.insert(results.begin(), std::move(out));
-    return results;
-  }
-
-  std::vector<AttendOutput<T>> gradients(const AttendFiles& files, const std::vector<T>& out,
-                                         const std::vector<T>& lse) const {
-    std::vector<AttendOutput<T>> d{room(files.dq, in.q), room(files.dk, in.k), room(files.dv, in.v)};
-    const auto target = [&](size_t i) { return view(d[i].values.data(), d[i].shape[3]); };
-    attention_backward<T>(support, in.shape, inputs(), view(out.data(), in.shape.value_dim), lse.data(),
-                          view(*in.grad_out), {target(0), target(1), target(2), {}}, options);
-    std::erase_if(d, [](const AttendOutput<T>& gradient) { return gradient.file.empty(); });
-    return d;
-  }
-
-  static AttendOutput<T> room(const std::string& file, const NpyArray& like) {
-    return {file, like.shape(), std::vector<T>(like.values<T>().size())};
-  }
-};
-
-template <class T>
-void compute_and_write(const AttendArguments& a, const AttendInputs& in, const Globals& globals) {
+void run(const AttendArguments& a, const Globals& globals) {
+  attention::check_files(a.files);
+  omp_set_num_threads(static_cast<int>(globals.threads));
+  const attention::AttendInputs in = attention::read_inputs(a.files);
   std::string masking = a.masking;
   const AttentionSpec spec = take_masking(attention_spec(a.attention), masking);
   attention::require_pattern(spec);
   const SupportSet support = make_support(spec, geometry_of(a.layer, patches_of(a, in.shape), in.shape.heads));
-  Computation<T> computation{in, support, {}};
-  computation.options.scale = a.scale;
-  computation.options.masking = masking_of(masking);
-  check_writable({a.files.out, a.files.dq, a.files.dk, a.files.dv});
-  const std::vector<AttendOutput<T>> results = computation.run(a.files);
-  write_outputs(results);
-  if (globals.quiet) return;
-  for (const AttendOutput<T>& r : results)
-    fmt::print("wrote {} {} {}\n", r.file, shape_text(r.shape), npy_type_name(in.q.type()));
-}
-
-void run(const AttendArguments& a, const Globals& globals) {
-  check_files(a.files);
-  omp_set_num_threads(static_cast<int>(globals.threads));
-  const AttendInputs in = read_inputs(a.files);
-  if (in.q.type() == NpyType::float32)
-    compute_and_write<float>(a, in, globals);
-  else
-    compute_and_write<double>(a, in, globals);
+  const auto written = attention::attend(a.files, in, support, {.scale = a.scale, .masking = masking_of(masking)});
+  for (const auto& [file, shape] : written)
+    say_written(file, globals.quiet, fmt::format("{} {}", shape_text(shape), npy_type_name(in.q.type())));
 }
 
 }  // namespace

@@ -5,12 +5,13 @@
 
 #include "attention/registry.h"
 #include "cli/command.h"
-#include "cli/table.h"
+#include "report/table.h"
 
 namespace fib::cli {
 namespace {
 
 using attention::MechanismInfo;
+using report::Table;
 
 nlohmann::ordered_json attentions_json() {
   auto list = nlohmann::ordered_json::array();

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/table.h"
+#include "report/table.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using nlohmann::ordered_json;
 

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
-#include "cli/flops_report.h"
 #include "cli/options.h"
-#include "report/gnuplot.h"
+#include "report/cost_report.h"
 
 namespace fib::cli {
 namespace {
@@ -23,7 +22,7 @@ void declare(CLI::App& command, FlopsArguments& a) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->capture_default_str();
-  add_integers(command, "--resolution", a.resolutions, kResolutions, "sides of square pictures; the model's own");
+  add_integers(command, "--resolution", a.resolutions, kResolutions, "sides of square images; the model's own");
   add_attention_list_options(command, a.attention);
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--plot", a.plot, "draw the cost against the resolution, as .svg or .png")->type_name("F");
@@ -33,14 +32,14 @@ void declare(CLI::App& command, FlopsArguments& a) {
 }
 
 void run(const FlopsArguments& a, const Globals& globals) {
-  if (!a.plot.empty()) report::check_plot_name(a.plot);
-  const std::vector<FlopsRow> rows = flops_rows(a.models, a.resolutions, attention_specs(a.attention));
+  if (!a.plot.empty()) report::check_drawing_output(a.plot);
+  const std::vector<report::FlopsRow> rows = report::flops_rows(a.models, a.resolutions, attention_specs(a.attention));
   if (a.json) {
     fmt::print("{}\n", flops_json(rows).dump());
   } else if (!globals.quiet) {
     fmt::print("{}", flops_text(rows));
   }
-  if (!a.plot.empty()) report::write_plot(flops_plot(rows), a.plot);
+  if (!a.plot.empty()) report::write_drawing(draw(flops_plot(rows)), a.plot);
 }
 
 }  // namespace

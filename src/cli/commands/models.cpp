@@ -9,12 +9,14 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
-#include "cli/table.h"
 #include "models/kinds.h"
+#include "report/table.h"
 #include "report/words.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 struct ModelsArguments {
   AttentionArguments attention{.attention = "full"};

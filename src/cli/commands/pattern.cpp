@@ -11,10 +11,11 @@
 #include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
-#include "cli/pattern_summary.h"
-#include "cli/wythoff_table.h"
+#include "cli/progress.h"
 #include "report/pattern_picture.h"
+#include "report/pattern_summary.h"
 #include "report/words.h"
+#include "report/wythoff_table.h"
 
 namespace fib::cli {
 namespace {
@@ -52,7 +53,7 @@ void refuse_beside_array(const CLI::App& command) {
 
 void print_array(const PatternArguments& a) {
   refuse_beside_array(*a.command);
-  const WythoffTable table = wythoff_table(a.array, a.attention.modified);
+  const report::WythoffTable table = report::wythoff_table(a.array, a.attention.modified);
   fmt::print("{}", a.json ? table.to_json().dump() + "\n" : table.to_string());
 }
 
@@ -75,12 +76,12 @@ void run(const PatternArguments& a, const Globals& globals) {
   const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
   write_pictures(a, spec, support);
   if (a.json) {
-    fmt::print("{}\n", pattern_json(spec, support).dump());
+    fmt::print("{}\n", report::pattern_json(spec, support).dump());
   } else if (!globals.quiet) {
-    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.layer), support), pattern_text(spec, support));
-    for (const std::string& file : {a.svg, a.png}) {
-      if (!file.empty()) fmt::print("\nwrote {}\n", file);
-    }
+    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.layer), support),
+               report::pattern_text(spec, support));
+    for (const std::string& file : {a.svg, a.png})
+      if (!file.empty()) say_written(file, false);
   }
 }
 

@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <thread>
 
 #include "analysis/ablations/commands.h"
+#include "analysis/ablations/jobs.h"
 #include "base/atomic_file.h"
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/reproduce_report.h"
 #include "cli/stop_signals.h"
-#include "cli/train_pool.h"
-#include "training/recipe/toml.h"
+#include "report/ablation_report.h"
 
 namespace fib::cli {
 namespace {
@@ -56,20 +54,6 @@ ablations::Request request_of(const ReproduceArguments& a) {
   return {ablations::scale_of(a.scale), a.seeds, overrides(a.set), recipe_folder(a), a.out};
 }
 
-/// The recipe lies beside the run's directory, where people find it.
-TrainJob job_of(const Run& run, int64_t threads) {
-  const std::string directory = run.directory.string();
-  TrainJob job{{"train", "--out", directory, "--threads", std::to_string(threads)}, directory + ".log"};
-  if (run.state == State::unfinished) {
-    job.arguments.emplace_back("--resume");
-    return job;
-  }
-  fs::create_directories(run.directory.parent_path());
-  write_file_atomically(directory + ".toml", write_toml(run.recipe));
-  job.arguments.insert(job.arguments.end(), {"--recipe", directory + ".toml"});
-  return job;
-}
-
 std::string last_line(const fs::path& file) {
   std::ifstream in(file);
   std::string last;
@@ -78,69 +62,83 @@ std::string last_line(const fs::path& file) {
   return last;
 }
 
-/// Runs that are still to be made, each directory once.
-std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume) {
-  std::set<fs::path> seen;
-  std::vector<size_t> left;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i].state == State::finished || !seen.insert(runs[i].directory).second) continue;
-    if (runs[i].state == State::unfinished && !resume)
-      throw std::invalid_argument("'" + runs[i].directory.string() +
-                                  "' holds a run that was interrupted: add --resume to continue it");
-    left.push_back(i);
+/// What is said while runs are trained, and what is kept of the first that fails.
+class Reproduction {
+ public:
+  Reproduction(const Ablation& ablation, std::vector<Run>& runs, std::vector<size_t> left, bool quiet)
+      : ablation_(ablation),
+        runs_(runs),
+        left_(std::move(left)),
+        done_(static_cast<int64_t>(runs.size() - left_.size())),
+        progress_("runs", static_cast<int64_t>(runs.size()), quiet, done_) {
+    if (done_ > 0) progress_.say(fmt::format("{} of {} runs are there already", done_, runs.size()));
   }
-  return left;
-}
 
-std::string label_of(const Ablation& ablation, const Run& run) {
-  return fmt::format("{} ({}, seed {})", ablation.rows[run.row].label, run.data, run.recipe.seed);
-}
+  training::PoolOutcome train(int64_t width) {
+    const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+    for (size_t i : left_) jobs_.push_back(ablations::job_of(runs_[i], std::max<int64_t>(1, cores / width)));
+    const StopSignals signals;
+    return run_jobs(jobs_, {.width = width,
+                            .started = [this](size_t job) { started(runs_[left_[job]]); },
+                            .ended = [this](size_t job, int code) { ended(job, code); },
+                            .stop_signal = StopSignals::received});
+  }
+
+  const std::string& failure() const { return failure_; }
+
+ private:
+  void started(const Run& run) {
+    progress_.say((run.state == State::unfinished ? "continuing " : "training ") + label_of(ablation_, run));
+  }
+
+  void ended(size_t job, int code) {
+    Run& run = runs_[left_[job]];
+    look_up(run);
+    if (run.top1)
+      progress_.say(fmt::format("{}: {:.2f} % in {:.0f} s", label_of(ablation_, run), *run.top1, *run.seconds));
+    if (code != 0 && StopSignals::received() == 0 && failure_.empty())
+      failure_ = fmt::format("training {} failed with {}: {} (see {})", label_of(ablation_, run), code,
+                             last_line(jobs_[job].log), jobs_[job].log.string());
+    progress_.show(++done_);
+  }
+
+  const Ablation& ablation_;
+  std::vector<Run>& runs_;
+  std::vector<size_t> left_;
+  std::vector<training::Job> jobs_;
+  int64_t done_;
+  ProgressBar progress_;
+  std::string failure_;
+};
 
 /// Trains what is missing. Throws Exit when stopped, std::runtime_error naming the first run that failed.
 void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::vector<Run>& runs, bool quiet) {
-  const std::vector<size_t> left = left_to_do(runs, a.resume);
-  const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  Progress progress("runs", static_cast<int64_t>(runs.size()), quiet, static_cast<int64_t>(runs.size() - left.size()));
-  if (left.size() < runs.size())
-    progress.say(fmt::format("{} of {} runs are there already", runs.size() - left.size(), runs.size()));
-  std::vector<TrainJob> jobs;
-  jobs.reserve(left.size());
-  for (size_t i : left) jobs.push_back(job_of(runs[i], std::max<int64_t>(1, cores / a.jobs)));
-  std::string failure;
-  auto done = static_cast<int64_t>(runs.size() - left.size());
-  const StopSignals signals;
-  const auto ended = [&](size_t job, int code) {
-    Run& run = runs[left[job]];
-    look_up(run);
-    if (run.top1)
-      progress.say(fmt::format("{}: {:.2f} % in {:.0f} s", label_of(ablation, run), *run.top1, *run.seconds));
-    if (code != 0 && StopSignals::received() == 0 && failure.empty())
-      failure = fmt::format("training {} failed with {}: {} (see {})", label_of(ablation, run), code,
-                            last_line(jobs[job].log), jobs[job].log.string());
-    progress.show(++done);
-  };
-  const auto started = [&](size_t job) {
-    const Run& run = runs[left[job]];
-    progress.say((run.state == State::unfinished ? "continuing " : "training ") + label_of(ablation, run));
-  };
-  if (run_jobs(jobs, a.jobs, started, ended) == PoolOutcome::stopped) {
-    fmt::print(stderr, "stopped; continue with: fib reproduce {} --scale {} --out {} --resume\n", a.name, a.scale,
-               a.out);
+  Reproduction reproduction(ablation, runs, ablations::left_to_do(runs, a.resume), quiet);
+  if (reproduction.train(a.jobs) == training::PoolOutcome::stopped) {
+    say(fmt::format("stopped; continue with: fib reproduce {} --scale {} --out {} --resume", a.name, a.scale, a.out));
     throw Exit{128 + StopSignals::received()};
   }
-  if (!failure.empty()) throw std::runtime_error(failure);
+  if (!reproduction.failure().empty()) throw std::runtime_error(reproduction.failure());
   for (Run& run : runs) look_up(run);
+}
+
+std::string result_stem(const ReproduceArguments& a) { return (fs::path(a.out) / (a.name + "." + a.scale)).string(); }
+
+/// Known before hours of training, not after.
+void check_results_writable(const ReproduceArguments& a) {
+  fs::create_directories(a.out);
+  for (const char* ending : {".txt", ".json", ".svg"}) check_writable(result_stem(a) + ending);
 }
 
 void write_results(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs, bool quiet) {
   const ablations::Scale scale = ablations::scale_of(a.scale);
-  const std::string stem = (fs::path(a.out) / (a.name + "." + a.scale)).string();
-  const std::string text = reproduced_text(ablation, runs, scale);
+  const std::string stem = result_stem(a);
+  const std::string text = report::reproduced_text(ablation, runs, scale);
   write_file_atomically(stem + ".txt", text);
-  write_file_atomically(stem + ".json", reproduced_json(ablation, runs, scale).dump(2) + "\n");
-  draw_reproduced(ablation, runs, stem + ".svg");
+  write_file_atomically(stem + ".json", report::reproduced_json(ablation, runs, scale).dump(2) + "\n");
+  report::draw_reproduced(ablation, runs, stem + ".svg");
   if (a.json)
-    fmt::print("{}\n", reproduced_json(ablation, runs, scale).dump());
+    fmt::print("{}\n", report::reproduced_json(ablation, runs, scale).dump());
   else if (!quiet)
     fmt::print("{}\nWritten to {}.txt, .json and .svg\n", text, stem);
 }
@@ -153,9 +151,9 @@ void show_list(const ReproduceArguments& a, bool quiet) {
   const ablations::Request request = request_of(a);
   const auto all = ablations::read_ablations(request.recipes / "ablations");
   if (a.json)
-    fmt::print("{}\n", list_json(all, request).dump());
+    fmt::print("{}\n", report::list_json(all, request).dump());
   else if (!quiet)
-    fmt::print("{}", list_text(all, request));
+    fmt::print("{}", report::list_text(all, request));
 }
 
 void run(const ReproduceArguments& a, const Globals& globals) {
@@ -169,6 +167,7 @@ void run(const ReproduceArguments& a, const Globals& globals) {
   if (ablation.rows.empty()) throw std::invalid_argument(a.name + " needs no training of its own: " + ablation.command);
   std::vector<Run> runs = plan(ablation, request);
   if (!a.plan.empty()) return print_plan(a, runs);
+  check_results_writable(a);
   train_missing(a, ablation, runs, quiet || a.json);
   write_results(a, ablation, runs, quiet);
 }

@@ -5,13 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/table.h"
-#include "report/gnuplot.h"
+#include "report/table.h"
 #include "report/run_curves.h"
 #include "report/run_record.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using report::RunRecord;
 
@@ -82,10 +83,10 @@ nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
 }
 
 void run(const RunsArguments& a, const Globals& globals) {
-  for (const std::string& plot : a.plots) report::check_plot_name(plot);
+  for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<RunRecord> runs;
   for (const std::string& directory : a.directories) runs.push_back(report::read_run(directory));
-  for (const std::string& plot : a.plots) report::draw_run_curves(runs, plot);
+  for (const std::string& plot : a.plots) report::write_drawing(draw(report::LinePlot{"", report::run_curve_panels(runs)}), plot);
   if (a.json) {
     fmt::print("{}\n", runs_json(runs).dump());
   } else if (!globals.quiet) {

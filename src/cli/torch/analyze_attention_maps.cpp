@@ -5,15 +5,14 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/atomic_file.h"
-#include "cli/torch/attention_sheet.h"
 #include "cli/torch/subject_options.h"
-#include "report/gnuplot.h"
+#include "report/torch/attention_sheet.h"
 
 namespace fib::cli {
 namespace {
 
 using nlohmann::ordered_json;
+using report::LookedAt;
 using training::TrainedModel;
 
 std::optional<int64_t> chosen_patch(const MapsArguments& a, const models::Model& model) {
@@ -30,7 +29,7 @@ LookedAt from_dataset(const TrainedModel& subject, int64_t index, std::optional<
   if (i >= subject.dataset->size())
     throw std::invalid_argument(
         fmt::format("--index {}: {} has images 0 to {}", index, subject.data, subject.dataset->size() - 1));
-  LookedAt looked = look_at(subject, subject.dataset->image(i), patch);
+  LookedAt looked = report::look_at(subject, subject.dataset->image(i), patch);
   looked.name = fmt::format("image {}", index);
   looked.label = subject.dataset->label(i);
   return looked;
@@ -41,7 +40,7 @@ std::vector<LookedAt> look_at_all(const MapsArguments& a, const TrainedModel& su
   std::vector<LookedAt> list;
   for (int64_t index : a.indices) list.push_back(from_dataset(subject, index, patch));
   for (const std::string& file : a.files) {
-    list.push_back(look_at(subject, read_image(file), patch));
+    list.push_back(report::look_at(subject, read_image(file), patch));
     list.back().name = file;
   }
   return list;
@@ -51,8 +50,8 @@ ordered_json looked_json(const TrainedModel& subject, const LookedAt& looked) {
   ordered_json layers = ordered_json::array();
   for (int64_t l = 0; l < looked.maps.from_cls.size(0); ++l)
     layers.push_back({{"layer", l + 1},
-                      {"from_cls", number_rows(looked.maps.from_cls[l])},
-                      {"from_patch", number_rows(looked.maps.from_patch[l])}});
+                      {"from_cls", report::number_rows(looked.maps.from_cls[l])},
+                      {"from_patch", report::number_rows(looked.maps.from_patch[l])}});
   const attention::Grid grid = subject.module->dimensions().grid();
   return {{"name", subject.name},
           {"attention", subject.attention},
@@ -62,25 +61,25 @@ ordered_json looked_json(const TrainedModel& subject, const LookedAt& looked) {
           {"probability", looked.probability},
           {"grid", {grid.height, grid.width}},
           {"patch", looked.patch},
-          {"rollout", numbers(looked.maps.rollout)},
+          {"rollout", report::numbers(looked.maps.rollout)},
           {"layers", layers}};
 }
 
 void run(const MapsArguments& given, const Globals& globals) {
   MapsArguments a = given;
-  if (!a.out.empty()) report::check_plot_name(a.out);
+  if (!a.out.empty()) report::check_drawing_output(a.out);
   if (a.out.empty() && !a.json) throw std::invalid_argument("nothing to do: give --out FILE, --json or both");
   if (a.indices.empty() && a.files.empty()) a.indices = {0};
   ordered_json list = ordered_json::array();
   std::vector<report::AttentionSheet> sheets;
   for (const TrainedModel& subject : open_subjects(a.subjects)) {
     for (const LookedAt& looked : look_at_all(a, subject)) {
-      sheets.push_back(attention_sheet(subject, looked));
+      sheets.push_back(report::attention_sheet(subject, looked));
       if (a.json) list.push_back(looked_json(subject, looked));
     }
   }
   const report::Drawing drawing = report::draw_attention(sheets);
-  if (!a.out.empty()) write_file_atomically(a.out, a.out.ends_with(".svg") ? to_svg(drawing) : to_png(drawing));
+  if (!a.out.empty()) write_drawing(drawing, a.out);
   if (a.json)
     fmt::print("{}\n", ordered_json{{"rows", list}}.dump());
   else if (!globals.quiet)

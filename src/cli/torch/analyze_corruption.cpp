@@ -7,15 +7,16 @@
 
 #include "analysis/torch/robustness.h"
 #include "cli/progress.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "cli/torch/analyze_options.h"
 #include "data/corruptions/corruption.h"
-#include "report/bar_plot.h"
-#include "report/line_plot.h"
+#include "report/plot.h"
 #include "report/words.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using analysis::Robustness;
 using nlohmann::ordered_json;
@@ -27,7 +28,7 @@ struct Measured {
 };
 
 Measured measure(const CorruptionArguments& a, const TrainedModel& subject, bool quiet) {
-  Progress progress("sets", static_cast<int64_t>(a.sets.corruptions.size() * a.sets.severities.size()), quiet);
+  ProgressBar progress("sets", static_cast<int64_t>(a.sets.corruptions.size() * a.sets.severities.size()), quiet);
   const auto show = [&](int64_t done, const std::string& corruption) {
     progress.show(done, subject.name + ", " + corruption);
   };
@@ -82,14 +83,17 @@ std::string robustness_text(const CorruptionArguments& a, const std::vector<Meas
 
 /// The paper's figure: accuracy by severity, the mean of all corruptions.
 report::LinePlot severity_plot(const CorruptionArguments& a, const std::vector<Measured>& all) {
-  report::Panel panel{"mean of all corruptions", "top-1, percent", {}};
+  report::Panel panel{
+      .title = "mean of all corruptions", .x_label = "severity", .y_label = "top-1, percent", .series = {}};
+  panel.x.whole = true;
+  panel.y.from_zero = true;
   for (const Measured& m : all) {
     report::Series series{m.name, {}};
     for (int64_t s : a.sets.severities)
-      series.points.push_back({static_cast<double>(s), 100 * m.robustness.mean_at(s), ""});
+      series.points.push_back({static_cast<double>(s), 100 * m.robustness.mean_at(s)});
     panel.series.push_back(std::move(series));
   }
-  return {"accuracy on corrupted images", "severity", {std::move(panel)}};
+  return {"accuracy on corrupted images", {std::move(panel)}};
 }
 
 /// The paper's breakdown: accuracy by corruption, the mean of all severities.
@@ -108,8 +112,8 @@ void complete(CorruptionArguments& a) {
   if (a.sets.corruptions.empty()) a.sets.corruptions = corruptions::names();
   for (const std::string& name : a.sets.corruptions) corruptions::index_of(name);
   if (a.sets.severities.empty()) a.sets.severities = {1, 2, 3, 4, 5};
-  for (const std::string& plot : a.plots) report::check_plot_name(plot);
-  if (!a.bars.empty()) report::check_plot_name(a.bars);
+  for (const std::string& plot : a.plots) report::check_drawing_output(plot);
+  if (!a.bars.empty()) report::check_drawing_output(a.bars);
 }
 
 void run(const CorruptionArguments& given, const Globals& globals) {
@@ -117,8 +121,8 @@ void run(const CorruptionArguments& given, const Globals& globals) {
   complete(a);
   std::vector<Measured> all;
   for (const auto& subject : open_subjects(a.subjects)) all.push_back(measure(a, subject, globals.quiet || a.json));
-  for (const std::string& plot : a.plots) report::write_plot(severity_plot(a, all), plot);
-  if (!a.bars.empty()) report::write_plot(corruption_plot(a, all), a.bars);
+  for (const std::string& plot : a.plots) write_drawing(draw(severity_plot(a, all)), plot);
+  if (!a.bars.empty()) write_drawing(draw(corruption_plot(a, all)), a.bars);
   if (a.json) {
     fmt::print("{}\n", robustness_json(all, a.sets.seed).dump());
   } else if (!globals.quiet) {

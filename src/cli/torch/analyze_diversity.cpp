@@ -7,13 +7,15 @@
 
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "cli/torch/analyze_options.h"
-#include "report/box_plot.h"
+#include "report/plot.h"
 #include "report/words.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using nlohmann::ordered_json;
 
@@ -93,11 +95,11 @@ report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
 }
 
 void run(const DiversityArguments& a, const Globals& globals) {
-  for (const std::string& plot : a.plots) report::check_plot_name(plot);
+  for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<DiversityRow> rows;
   for (const auto& subject : open_subjects(a.subjects))
     rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
-  for (const std::string& plot : a.plots) report::write_plot(box_plot(rows), plot);
+  for (const std::string& plot : a.plots) write_drawing(draw(box_plot(rows)), plot);
   if (a.json) {
     fmt::print("{}\n", diversity_json(rows).dump());
   } else if (!globals.quiet) {

@@ -5,13 +5,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/table.h"
+#include "report/table.h"
 #include "cli/torch/analyze_options.h"
 #include "data/subset.h"
 #include "report/words.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using nlohmann::ordered_json;
 

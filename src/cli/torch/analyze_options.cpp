@@ -21,7 +21,7 @@ DatasetPtr chosen_images(const AnalyzeArguments& a, const training::TrainedModel
 
 void with_progress(const training::TrainedModel& subject, const DatasetPtr& images, bool quiet,
                    const std::function<void(const analysis::ImagesDone&)>& work) {
-  Progress progress("images", static_cast<int64_t>(images->size()), quiet);
+  ProgressBar progress("images", static_cast<int64_t>(images->size()), quiet);
   work([&](int64_t done) { progress.show(done, subject.name); });
 }
 

@@ -4,24 +4,23 @@
 #include <fmt/format.h>
 
 #include "bench/torch/attention_bench.h"
-#include "cli/torch/bench_attention_report.h"
-#include "cli/torch/bench_frame.h"
-#include "report/gnuplot.h"
+#include "cli/progress.h"
+#include "report/torch/attention_bench_report.h"
 
 namespace fib::cli {
 namespace {
 
 void run(const BenchAttentionArguments& a, const Globals& globals) {
-  if (!a.plot.empty()) report::check_plot_name(a.plot);
+  if (!a.plot.empty()) report::check_drawing_output(a.plot);
   bench::AttentionBenchOptions options = a.options;
   options.attention = attention_spec(a.attention);
-  BenchReport report{machine_name(), globals.threads, options, 0.0, {}};
+  report::BenchReport report{report::machine_name(), globals.threads, options, 0.0, {}};
   report.operator_overhead_us = bench::operator_overhead_us();
   {
-    const ProgressLine line(globals.quiet);
-    report.rows = bench::bench_attention(options, [&](const std::string& what, double done) { line.show(what, done); });
+    StatusLine line(globals.quiet);
+    report.rows = bench::bench_attention(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
-  if (!a.plot.empty()) report::draw_with_gnuplot(bench_plot_script(report), a.plot);
+  if (!a.plot.empty()) write_drawing(draw(bench_plot(report)), a.plot);
   if (a.json) {
     fmt::print("{}\n", bench_json(report).dump(1));
   } else if (!globals.quiet) {

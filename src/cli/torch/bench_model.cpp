@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/torch/bench_frame.h"
-#include "cli/torch/bench_model_report.h"
-#include "report/gnuplot.h"
+#include "cli/progress.h"
+#include "report/torch/model_bench_report.h"
 
 namespace fib::cli {
 namespace {
@@ -21,21 +20,21 @@ std::vector<ModelPass> passes_of(const std::vector<std::string>& names) {
 }
 
 void run(const BenchModelArguments& a, const Globals& globals) {
-  if (!a.plot.empty()) report::check_plot_name(a.plot);
+  if (!a.plot.empty()) report::check_drawing_output(a.plot);
   bench::ModelBenchOptions options = a.options;
   options.attentions = attention_specs(a.attention);
   options.passes = passes_of(a.passes);
-  ModelBenchReport report{machine_name(), globals.threads, {}};
+  report::ModelBenchReport report{report::machine_name(), globals.threads, {}};
   {
-    const ProgressLine line(globals.quiet);
-    report.rows = bench::bench_model(options, [&](const std::string& what, double done) { line.show(what, done); });
+    StatusLine line(globals.quiet);
+    report.rows = bench::bench_model(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
   if (a.json) {
     fmt::print("{}\n", model_bench_json(report).dump());
   } else if (!globals.quiet) {
     fmt::print("{}", model_bench_text(report));
   }
-  if (!a.plot.empty()) report::write_plot(model_bench_plot(report), a.plot);
+  if (!a.plot.empty()) write_drawing(draw(model_bench_plot(report)), a.plot);
 }
 
 const TorchRunner<BenchModelArguments> bench_model_runner(run);

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
-#include "cli/table.h"
+#include "report/table.h"
 
 namespace fib::cli {
+
+using report::Table;
 
 at::Tensor preprocessed(const std::string& file, const Preprocess& options) {
   at::Tensor pixels = at::empty({3, options.crop, options.crop});

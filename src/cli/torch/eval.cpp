@@ -6,13 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "cli/torch/subject_options.h"
 #include "report/words.h"
 #include "training/torch/classification.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using training::TrainedModel;
 
@@ -35,7 +37,7 @@ std::string evaluation_text(const TrainedModel& c, const training::Accuracy& e) 
 
 training::Accuracy evaluate(const TrainedModel& subject, bool quiet) {
   training::check_labels(*subject.dataset, *subject.module);
-  Progress progress("images", static_cast<int64_t>(subject.dataset->size()), quiet);
+  ProgressBar progress("images", static_cast<int64_t>(subject.dataset->size()), quiet);
   training::ProcessGroup alone;
   return training::measure_accuracy(*subject.module, *subject.loader(subject.dataset), alone,
                             {.progress = [&](int64_t done, int64_t /*total*/) { progress.show(done); }});

@@ -7,13 +7,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "cli/torch/train_session.h"
 #include "report/words.h"
 #include "training/torch/pruning.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using namespace training;
 

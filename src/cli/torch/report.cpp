@@ -8,8 +8,8 @@
 #include "base/atomic_file.h"
 #include "cli/app.h"
 #include "cli/progress.h"
-#include "cli/torch/report_facts.h"
 #include "cli/torch/subject_options.h"
+#include "report/torch/run_facts.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -21,24 +21,25 @@ report::Page make_page(const ReportArguments& a, bool quiet) {
   subjects.checkpoint = a.checkpoint;
   subjects.batch = 64;
   const auto opened = open_subjects(subjects);
-  const ReportEffort effort{
+  const report::ReportEffort effort{
       .images = a.images, .diversity_images = std::min<int64_t>(a.images, 500), .samples = a.samples, .mistakes = 8};
-  Progress progress("runs", static_cast<int64_t>(opened.size()), quiet);
+  ProgressBar progress("runs", static_cast<int64_t>(opened.size()), quiet);
   report::Page page;
   page.title = a.title;
   page.version = "Made by " + version_text() + ".";
   page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
   page.class_names = opened.front().dataset->info().class_names;
   page.diversity_images = std::min(effort.diversity_images, static_cast<int64_t>(opened.front().dataset->size()));
-  page.samples = report_samples(opened.front(), effort);
+  page.samples = report::report_samples(opened.front(), effort);
   for (size_t i = 0; i < opened.size(); ++i)
-    page.runs.push_back(report_run(a.directories[i], opened[i], effort,
+    page.runs.push_back(report::report_run(a.directories[i], opened[i], effort,
                                    [&](const std::string& what) { progress.show(static_cast<int64_t>(i), what); }));
-  page.paper_diversity = paper_boxes(page.runs);
+  page.paper_diversity = report::paper_boxes(page.runs);
   return page;
 }
 
 void run(const ReportArguments& a, const Globals& globals) {
+  check_writable(a.out);
   const std::string html = report::page_html(make_page(a, globals.quiet));
   write_file_atomically(a.out, html);
   if (!globals.quiet)

@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.h"
-#include "cli/table.h"
+#include "report/table.h"
 #include "cli/torch/train_session.h"
 #include "report/words.h"
 
 namespace fib::cli {
 namespace {
+
+using report::Table;
 
 using namespace training;
 

@@ -16,7 +16,7 @@ void TrainObserver::say(const std::string& line) {
 
 void TrainObserver::started(const training::RunFacts& f) {
   samples_ = f.first_step * f.batch;
-  progress_ = std::make_unique<Progress>(f.samples, f.steps * f.batch, quiet_, samples_);
+  progress_ = std::make_unique<ProgressBar>(f.samples, f.steps * f.batch, quiet_, samples_);
   say(fmt::format("{} with {}: {} parameters", f.model, f.attention, grouped(f.parameters)));
   say(fmt::format("{}: {} {} to train on, {} to choose by, {} to test", f.data, grouped(f.train_samples), f.samples,
                   grouped(f.validation_samples), grouped(f.test_samples)));

@@ -25,7 +25,7 @@ class TrainObserver : public training::Observer {
   void say(const std::string& line);
 
   bool quiet_;
-  std::unique_ptr<Progress> progress_;
+  std::unique_ptr<ProgressBar> progress_;
   training::StepFacts last_;
   int64_t samples_ = 0;
   double loss_ = 0;  ///< smoothed, for the eye

@@ -6,15 +6,12 @@
 #include <cmath>
 
 #include "report/markup.h"
-#include "report/page/inline_plot.h"
 #include "report/page/sections.h"
 #include "report/run_curves.h"
 #include "report/words.h"
 
 namespace fib::report {
 namespace {
-
-constexpr PlotSize kPlot{.width = 460, .height = 340};
 
 std::vector<RunRecord> records(const Page& page) {
   std::vector<RunRecord> list;
@@ -55,19 +52,19 @@ std::string verdict(const RunRecord& run, const RunRecord& first) {
                      escaped_markup(first.name));
 }
 
-std::string cost_script(const Page& page) {
-  std::string blocks, drawn;
-  for (size_t r = 0; r < page.runs.size(); ++r) {
-    const RunRecord& run = page.runs[r].record;
-    blocks += fmt::format("$cost{} << EOD\n{} {}\nEOD\n", r, run.step_ms, 100 * run.test_top1);
-    drawn += fmt::format("{}$cost{} using 1:2 with points pointtype 7 pointsize 1.4 linecolor '{}' title {} noenhanced",
-                         r == 0 ? "" : ", ", r, series_colour(r), quoted(run.name));
-  }
-  return blocks +
-         "set border 3\nset tics nomirror\nset grid linecolor '#bbbbbb' linetype 1\nset xrange [0:*]\n"
-         "set offsets 0, graph 0.15, graph 0.2, graph 0.2\nset xlabel 'milliseconds of a training step'\n"
-         "set ylabel 'test top-1, percent'\nset key outside top horizontal left reverse Left\nplot " +
-         drawn + "\n";
+/// Each run a point: up and to the left is better.
+LinePlot cost_plot(const Page& page) {
+  Panel panel{.title = "", .x_label = "milliseconds of a training step", .y_label = "test top-1, percent", .series = {}};
+  panel.x.from_zero = true;
+  panel.lines = false;
+  for (const PageRun& run : page.runs)
+    panel.series.push_back({run.record.name, {{run.record.step_ms, 100 * run.record.test_top1}}});
+  return {"", {panel}};
+}
+
+std::string plot_figure(const Drawing& drawing, const std::string& description) {
+  return fmt::format("<figure class=\"plot\" style=\"max-width:{:.0f}px\">{}</figure>\n", drawing.width,
+                     to_inline_svg(drawing, description));
 }
 
 std::string diversity_row(const Box& b) {
@@ -103,10 +100,8 @@ std::string summary_section(const Page& page) {
 
 std::string curves_section(const Page& page) {
   std::string plots;
-  size_t number = 0;
-  for (const CurvePlot& panel : run_curve_panels(records(page)))
-    plots += inline_plot(panel.script, kPlot,
-                         {fmt::format("curve{}", number++), fmt::format("{} of {}", panel.title, names(page))});
+  for (const Panel& panel : run_curve_panels(records(page)))
+    plots += plot_figure(draw(LinePlot{"", {panel}}), fmt::format("{} of {}", panel.title, names(page)));
   if (plots.empty()) return "";
   return section("curves", "Learning curves",
                  "What the training set cost and how the held-out images were classified, by epoch and by time.",
@@ -118,7 +113,7 @@ std::string cost_section(const Page& page) {
   if (!std::all_of(page.runs.begin(), page.runs.end(), timed)) return "";
   return section(
       "cost", "Cost and accuracy", "Up and to the left is better: more right answers for less time.",
-      inline_plot(cost_script(page), kPlot, {"cost", "test accuracy against the time of a step of " + names(page)}));
+      plot_figure(draw(cost_plot(page)), "test accuracy against the time of a step of " + names(page)));
 }
 
 std::string diversity_section(const Page& page) {
@@ -140,7 +135,7 @@ std::string diversity_section(const Page& page) {
           "ones. Grey: the paper's ViT-B on CIFAR-10.",
           grouped(page.diversity_images)),
       "<div class=\"row\">" +
-          inline_plot(box_plot_script(plot), box_plot_size(plot), {"diversity", "box plot of head diversity"}) +
+          plot_figure(draw(plot), "box plot of head diversity") +
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Head diversity "
           "table\"><table><thead><tr><th "
           "scope=\"col\">percent</th><th scope=\"col\">min</th><th scope=\"col\">Q1</th><th "

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fibottention/pattern.h"
-#include "report/box_plot.h"
+#include "report/plot.h"
 #include "report/heat.h"
 #include "report/run_record.h"
 
@@ -60,7 +60,6 @@ struct Page {
   std::vector<PageRun> runs;
 };
 
-/// Throws std::runtime_error when gnuplot cannot draw.
 std::string page_html(const Page& page);
 
 }  // namespace fib::report

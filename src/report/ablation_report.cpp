@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/ablation_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "analysis/ablations/results.h"
+#include "report/plot.h"
+#include "report/table.h"
+
+namespace fib::report {
+namespace {
+
+using ablations::Ablation;
+using ablations::AblationRow;
+using ablations::Effort;
+using ablations::Request;
+using ablations::Run;
+using ablations::Scale;
+using nlohmann::ordered_json;
+
+const std::map<std::string, std::string>& data_words() {
+  static const std::map<std::string, std::string> words = {
+      {"fashion", "Fashion-MNIST"}, {"c10", "CIFAR-10"}, {"c100", "CIFAR-100"}};
+  return words;
+}
+
+/// In the order of the plan.
+std::vector<std::string> data_of(const std::vector<Run>& runs) {
+  std::vector<std::string> list;
+  for (const Run& run : runs)
+    if (std::find(list.begin(), list.end(), run.data) == list.end()) list.push_back(run.data);
+  return list;
+}
+
+const Run& first_run(const std::vector<Run>& runs, size_t row) {
+  return *std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.row == row; });
+}
+
+std::string measured_text(const analysis::Estimate& e) {
+  if (e.count == 0) return "–";
+  if (e.count == 1) return fmt::format("{:.2f}", e.mean);
+  return fmt::format("{:.2f} ± {:.2f}", e.mean, e.deviation);
+}
+
+/// Below this p a difference is said to be larger than chance.
+constexpr double kSignificant = 0.05;
+
+std::string compared_text(const std::optional<analysis::PairedTest>& test) {
+  if (!test) return "–";
+  return fmt::format("{:+.2f}, p {:.3f}{}", test->difference, test->p, test->p < kSignificant ? " *" : "");
+}
+
+bool has_seeds(const std::vector<Run>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recipe.seed != 0; });
+}
+
+ordered_json measured_json(const Ablation& a, const std::vector<Run>& runs, size_t row) {
+  ordered_json result = ordered_json::object();
+  for (const std::string& data : data_of(runs)) {
+    const analysis::Estimate e = ablations::measured(runs, row, data);
+    const auto test = ablations::compared(runs, row, ablations::baseline_row(a), data);
+    ordered_json& entry = result[data];
+    entry = {{"runs", e.count}, {"mean", e.count > 0 ? ordered_json(e.mean) : ordered_json()}};
+    if (e.count > 1) entry.update({{"deviation", e.deviation}, {"half_width_95", e.half_width}});
+    if (test && row != ablations::baseline_row(a)) entry.update({{"difference", test->difference}, {"p", test->p}});
+  }
+  return result;
+}
+
+std::string paper_text(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "–"; }
+
+bool has_paper(const Ablation& a, const std::optional<double> AblationRow::*column) {
+  return std::any_of(a.rows.begin(), a.rows.end(), [&](const AblationRow& row) { return (row.*column).has_value(); });
+}
+
+double or_nan(const std::optional<double>& value) { return value.value_or(std::nan("")); }
+
+bool has_axis(const Ablation& a) {
+  return std::any_of(a.rows.begin(), a.rows.end(), [](const AblationRow& row) { return row.x.has_value(); });
+}
+
+/// Where a row stands on the axis: a row without a place of its own is a line from end to end.
+std::vector<double> places(const Ablation& a, const AblationRow& row) {
+  if (row.x) return {*row.x};
+  std::vector<double> all;
+  for (const AblationRow& other : a.rows)
+    if (other.x) all.push_back(*other.x);
+  const auto [first, last] = std::minmax_element(all.begin(), all.end());
+  return {*first, *last};
+}
+
+/// `value` of each row as curves, one per series of the file.
+template <class Value>
+Panel panel(const Ablation& a, const std::string& title, const Value& value) {
+  Panel result{.title = title, .x_label = a.x_label, .y_label = "top-1, percent", .series = {}};
+  std::map<std::string, size_t> place;
+  for (size_t r = 0; r < a.rows.size(); ++r) {
+    const auto [found, added] = place.try_emplace(a.rows[r].series, result.series.size());
+    if (added) result.series.push_back({a.rows[r].series, {}});
+    const double y = value(r);
+    if (std::isnan(y)) continue;
+    for (double x : places(a, a.rows[r])) result.series[found->second].points.push_back({x, y, ""});
+  }
+  return result;
+}
+
+void draw_curves(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
+  LinePlot plot{a.title, {}};
+  for (const std::string& data : data_of(runs))
+    plot.panels.push_back(panel(a, "here, " + data_words().at(data), [&](size_t r) {
+      const analysis::Estimate e = ablations::measured(runs, r, data);
+      return e.count > 0 ? e.mean : std::nan("");
+    }));
+  if (has_paper(a, &AblationRow::c10))
+    plot.panels.push_back(panel(a, "the paper, CIFAR-10", [&](size_t r) { return or_nan(a.rows[r].c10); }));
+  write_drawing(draw(plot), path);
+}
+
+void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
+  BarPlot plot{a.title, "top-1, percent", {}, {}, true};
+  for (const AblationRow& row : a.rows) plot.categories.push_back(row.label);
+  for (const std::string& data : data_of(runs)) {
+    BarSeries series{"here, " + data_words().at(data), {}};
+    for (size_t r = 0; r < a.rows.size(); ++r) {
+      const analysis::Estimate e = ablations::measured(runs, r, data);
+      series.values.push_back(e.count > 0 ? e.mean : std::nan(""));
+    }
+    plot.series.push_back(std::move(series));
+  }
+  for (const auto& [name, column] :
+       {std::pair{"the paper, CIFAR-10", &AblationRow::c10}, {"the paper, CIFAR-100", &AblationRow::c100}}) {
+    if (!has_paper(a, column)) continue;
+    BarSeries series{name, {}};
+    for (const AblationRow& row : a.rows) series.values.push_back(or_nan(row.*column));
+    plot.series.push_back(std::move(series));
+  }
+  write_drawing(draw(plot), path);
+}
+
+constexpr Scale kScales[] = {Scale::tiny, Scale::small, Scale::paper};
+
+std::string about(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 129600) return fmt::format("{:.0f} h", seconds / 3600);
+  return fmt::format("{:.0f} days", seconds / 86400);
+}
+
+std::string effort_text(const Effort& e) {
+  if (e.finished == e.runs) return "done";
+  std::string text = "~ " + about(e.seconds);
+  if (e.finished > 0) text += fmt::format(", {} of {} done", e.finished, e.runs);
+  if (!e.data_present) text += ", no data";
+  return text;
+}
+
+}  // namespace
+
+std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
+  const size_t baseline = ablations::baseline_row(a);
+  for (const std::string& data : data_of(runs)) {
+    columns.push_back({"here, " + data_words().at(data), right});
+    if (has_seeds(runs)) columns.push_back({"against " + a.rows[baseline].label, right});
+  }
+  columns.insert(columns.end(), {{"paper, CIFAR-10", right}, {"CIFAR-100", right}});
+  Table table(std::move(columns));
+  for (size_t r = 0; r < a.rows.size(); ++r) {
+    const AblationRow& row = a.rows[r];
+    std::vector<std::string> cells = {
+        row.label, row.attention,
+        fmt::format("{:.2f} %", 100 * ablations::image_cost(first_run(runs, r).recipe).pruning_ratio)};
+    for (const std::string& data : data_of(runs)) {
+      cells.push_back(measured_text(ablations::measured(runs, r, data)));
+      if (has_seeds(runs))
+        cells.push_back(r == baseline ? "" : compared_text(ablations::compared(runs, r, baseline, data)));
+    }
+    cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
+    table.add_row(std::move(cells));
+  }
+  const training::Recipe& recipe = runs.front().recipe;
+  const char* const seeds = has_seeds(runs)
+                                ? " Mean ± deviation over seeds; against: the mean difference with the same "
+                                  "seed, with p of a paired t-test, * below 0.05."
+                                : "";
+  return fmt::format(
+      "{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: ViT-B, 100 epochs.{}\n", a.title,
+      a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale), seeds);
+}
+
+ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
+  const auto or_null = [](const std::optional<double>& v) { return v ? ordered_json(*v) : ordered_json(); };
+  ordered_json rows = ordered_json::array();
+  for (size_t r = 0; r < a.rows.size(); ++r) {
+    ordered_json list = ordered_json::array();
+    for (const Run& run : runs) {
+      if (run.row != r) continue;
+      list.push_back({{"data", run.data},
+                      {"seed", run.recipe.seed},
+                      {"directory", run.directory.string()},
+                      {"top1", or_null(run.top1)},
+                      {"seconds", or_null(run.seconds)}});
+    }
+    rows.push_back({{"label", a.rows[r].label},
+                    {"attention", a.rows[r].attention},
+                    {"pruning_ratio", ablations::image_cost(first_run(runs, r).recipe).pruning_ratio},
+                    {"runs", list},
+                    {"measured", measured_json(a, runs, r)},
+                    {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
+  }
+  return {{"name", a.name}, {"title", a.title}, {"scale", word_of(scale)}, {"unit", "percent"}, {"rows", rows}};
+}
+
+void draw_reproduced(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
+  if (has_axis(a))
+    draw_curves(a, runs, path);
+  else
+    draw_dots(a, runs, path);
+}
+
+std::string list_text(const std::vector<Ablation>& all, const Request& request) {
+  using enum Table::Align;
+  Table trained({{"name"}, {"what"}, {"runs", right}, {"tiny"}, {"small"}, {"paper"}});
+  Table others({{"name"}, {"what"}, {"how"}});
+  for (const Ablation& a : all) {
+    if (a.rows.empty()) {
+      others.add_row({a.name, a.title, a.command.empty() ? "needs " + a.needs : a.command});
+      continue;
+    }
+    std::vector<std::string> cells = {a.name, a.title, std::to_string(a.rows.size())};
+    for (Scale scale : kScales) cells.push_back(effort_text(effort_of(a, request, scale)));
+    trained.add_row(std::move(cells));
+  }
+  return trained.to_string() + "\n" + others.to_string() +
+         "\ntiny: Fashion-MNIST. small: 10,000 images of CIFAR-10. paper: ViT-B for 100 epochs on CIFAR-10 and "
+         "CIFAR-100.\n"
+         "Times are for this machine, estimated from multiply-accumulates until a run of the scale has finished.\n";
+}
+
+ordered_json list_json(const std::vector<Ablation>& all, const Request& request) {
+  ordered_json list = ordered_json::array();
+  for (const Ablation& a : all) {
+    ordered_json entry = {{"name", a.name}, {"title", a.title}, {"section", a.section}, {"rows", a.rows.size()}};
+    entry["command"] = a.rows.empty() ? a.command : "fib reproduce " + a.name;
+    if (!a.needs.empty()) entry["needs"] = a.needs;
+    for (Scale scale : kScales) {
+      if (a.rows.empty()) break;
+      const Effort e = effort_of(a, request, scale);
+      entry[word_of(scale)] = {
+          {"runs", e.runs}, {"finished", e.finished}, {"seconds_left", e.seconds}, {"data_present", e.data_present}};
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace fib::report

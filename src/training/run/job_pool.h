@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training runs as processes of their own, some at a time: a run that fails takes no other with it, and a signal that
+// stops the pool is passed on to them.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace fib::training {
+
+struct Job {
+  std::vector<std::string> arguments;  ///< behind `fib`
+  std::filesystem::path log;           ///< what the run says
+};
+
+/// How a job ended: 0, or the code of failure; 128 + n when signal n ended it.
+using JobEnded = std::function<void(size_t job, int code)>;
+using JobStarted = std::function<void(size_t job)>;
+
+enum class PoolOutcome { finished, stopped };
+
+struct PoolOptions {
+  int64_t width = 1;  ///< jobs at once
+  JobStarted started;
+  JobEnded ended;
+  std::function<int()> stop_signal;  ///< the signal that came; 0: none yet
+};
+
+/// Runs the jobs in their order. When a stop signal comes, running jobs get it too and are waited for; no other begins.
+PoolOutcome run_jobs(const std::vector<Job>& jobs, const PoolOptions& options);
+
+}  // namespace fib::training
