@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <thread>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "version.h"
@@ -68,17 +70,40 @@ std::vector<std::string> option_names(const CLI::App& app) {
   return names;
 }
 
+/// "bench model " for what was named, "" for the program itself.
+std::string command_path(const CLI::App& app) {
+  std::string path;
+  for (const CLI::App* level = selected(app); level != &app; level = level->get_parent())
+    path = level->get_name() + " " + path;
+  return path;
+}
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(c->get_name());
+  return names;
+}
+
 /// What CLI11 could not place, as one line with the nearest thing that exists.
 std::string explain_extras(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining(true);
   const auto option =
       std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind('-', 0) == 0; });
   if (option != extras.end()) return unknown_name("option", option->substr(0, option->find('=')), option_names(app));
-  std::vector<std::string> names;
-  for (const CLI::App* c : selected(app)->get_subcommands([](const CLI::App*) { return true; }))
-    names.push_back(c->get_name());
+  const std::vector<std::string> names = command_names(*selected(app));
   if (!names.empty()) return unknown_name("command", extras.front(), names);
-  return fmt::format("unexpected argument '{}'; see fib {} --help", extras.front(), selected(app)->get_name());
+  return fmt::format("unexpected argument {}; see fib {}--help", in_quotes(extras.front()), command_path(app));
+}
+
+/// CLI11's words for what it cannot parse, as a person would say them.
+std::string explain_parse(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string text = error.what(), help = "; see fib " + command_path(app) + "--help";
+  const std::string option = text.substr(0, text.find(':'));
+  if (error.get_name() == "ArgumentMismatch")
+    return option + (text.find("At Most") == std::string::npos ? " needs a value" : " is given more than once") + help;
+  if (error.get_name() == "ConversionError") return text + " is not a value that it takes" + help;
+  if (text.find("subcommand is required") == std::string::npos) return text;
+  return fmt::format("which of these? fib {}{}", command_path(app), fmt::join(command_names(*selected(app)), ", "));
 }
 
 int report(const std::string& message) {
@@ -119,6 +144,12 @@ Command make_group(Title title, const char* example) {
           }};
 }
 
+std::string explain_failure(const std::exception& error) {
+  if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
+    return fmt::format("cannot use {}: {}", in_quotes(file->path1().string()), file->code().message());
+  return error.what();
+}
+
 std::string version_text() { return "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")"; }
 
 int run_app(int argc, const char* const* argv, const Hooks& hooks) {
@@ -143,13 +174,13 @@ int run_app(int argc, const char* const* argv, const Hooks& hooks) {
     return complain(explain_extras(app), kUsage);
   } catch (const CLI::ParseError& e) {
     // A command that is missing may have been mistyped.
-    return complain(app.remaining(true).empty() ? e.what() : explain_extras(app), kUsage);
+    return complain(app.remaining(true).empty() ? explain_parse(app, e) : explain_extras(app), kUsage);
   } catch (const std::invalid_argument& e) {
     return complain(e.what(), kUsage);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kFailure);
   } catch (const std::exception& e) {
-    return report(hooks.explain ? hooks.explain(e) : e.what());
+    return report(hooks.explain ? hooks.explain(e) : explain_failure(e));
   }
 }
 

@@ -15,6 +15,9 @@ struct Hooks {
   std::function<std::string(const std::exception&)> explain;  ///< the line for a person, instead of what()
 };
 
+/// The line for a person: in words of this program where the text is a library's.
+std::string explain_failure(const std::exception& error);
+
 /// Thrown by a command that has said all there is to say and ends with a code of its own.
 struct Exit {
   int code;

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "attention/registry.h"
+#include "base/printable.h"
 
 namespace fib::cli {
 namespace {
@@ -21,13 +24,21 @@ void merge(AttentionSpec& spec, const std::string& key, const std::string& value
   spec.options.emplace_back(key, value);
 }
 
+/// The whole text as a finite number; nothing otherwise.
+std::optional<double> finite_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
 CLI::Validator integer_within(IntegerRange range) {
   const auto refuse_others = [range](const std::string& text) {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     const bool whole = error == std::errc() && end == text.data() + text.size();
     if (whole && value >= range.least && value <= range.most) return std::string();
-    return fmt::format("must be an integer from {} to {}, got '{}'", range.least, range.most, text);
+    return fmt::format("must be an integer from {} to {}, got {}", range.least, range.most, in_quotes(text));
   };
   return CLI::Validator(refuse_others, "");
 }
@@ -74,6 +85,25 @@ void modify(std::vector<AttentionSpec>& specs) {
 CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target, IntegerRange range,
                          const std::string& help) {
   return app.add_option(name, target, help)->check(integer_within(range))->type_name("N");
+}
+
+CLI::Validator number_within(NumberRange range) {
+  const auto refuse_others = [range](const std::string& text) {
+    const std::optional<double> value = finite_number(text);
+    if (value && *value >= range.least && *value <= range.most) return std::string();
+    return fmt::format("must be a number from {} to {}, got {}", range.least, range.most, in_quotes(text));
+  };
+  return CLI::Validator(refuse_others, "");
+}
+
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& target, NumberRange range,
+                        const std::string& help) {
+  return app.add_option(name, target, help)->check(number_within(range))->type_name("X");
+}
+
+void check_ending(const std::string& option, const std::string& file, const std::string& ending) {
+  if (file.size() > ending.size() && file.ends_with(ending)) return;
+  throw std::invalid_argument(fmt::format("{} takes a name that ends in {}, got {}", option, ending, in_quotes(file)));
 }
 
 CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,

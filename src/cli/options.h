@@ -27,6 +27,21 @@ CLI::Option* add_integer(CLI::App& app, const std::string& name, int64_t& target
 CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,
                           const std::string& help);
 
+struct NumberRange {
+  double least;
+  double most;
+};
+
+/// An option that takes a number; neither nan nor inf is one.
+CLI::Option* add_number(CLI::App& app, const std::string& name, double& target, NumberRange range,
+                        const std::string& help);
+
+/// The numbers of a list R,G,B, or one for all. Throws CLI::ValidationError.
+CLI::Validator number_within(NumberRange range);
+
+/// Throws std::invalid_argument, naming the option, unless the file's name ends so; an empty one never does.
+void check_ending(const std::string& option, const std::string& file, const std::string& ending);
+
 /// --attention and its shorthands.
 struct AttentionArguments {
   std::string attention = "fibottention";

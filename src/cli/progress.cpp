@@ -2,16 +2,10 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
-
-#include "base/printable.h"
-#include "report/table.h"
 
 namespace fib::cli {
 namespace {
@@ -19,17 +13,6 @@ namespace {
 /// Often enough to look alive; a log wants fewer lines.
 constexpr double kBarSeconds = 0.1, kLineSeconds = 10.0;
 constexpr int64_t kCells = 20;
-/// Messages may quote what somebody else wrote; longer than this, nobody reads them.
-constexpr size_t kLongestLine = 4000;
-
-/// The one that is on the terminal: another message must not be written behind it.
-StatusLine* current_line = nullptr;
-
-size_t terminal_columns() {
-  winsize size{};
-  constexpr size_t kUsual = 80;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : kUsual;
-}
 
 }  // namespace
 
@@ -54,44 +37,6 @@ std::string speed_text(int64_t done, int64_t left, double seconds) {
   const double each = seconds / static_cast<double>(done);
   const std::string speed = each > 1 ? fmt::format("{:.1f} s each", each) : fmt::format("{:.1f}/s", 1 / each);
   return fmt::format(", {}, {} left", speed, clock_text(each * static_cast<double>(left)));
-}
-
-std::string cut_to(const std::string& text, size_t columns) {
-  if (report::display_width(text) <= columns) return text;
-  return columns == 0 ? "" : printable(text, columns - 1);
-}
-
-void say(const std::string& line) {
-  if (current_line != nullptr) current_line->clear();
-  fmt::print(stderr, "{}\n", printable(line, kLongestLine));
-}
-
-void say_written(const std::string& file, bool quiet, const std::string& details) {
-  if (!quiet) fmt::print("wrote {}{}{}\n", printable(file, kLongestLine), details.empty() ? "" : " ", details);
-}
-
-StatusLine::StatusLine(bool quiet) : visible_(!quiet && isatty(STDERR_FILENO) != 0) { current_line = this; }
-
-StatusLine::~StatusLine() {
-  clear();
-  if (current_line == this) current_line = nullptr;
-}
-
-void StatusLine::show(const std::string& text) {
-  if (!visible_) return;
-  // The last column stays free: some terminals begin a new line there.
-  fmt::print(stderr, "\r\033[K{}", cut_to(printable(text, kLongestLine), terminal_columns() - 1));
-  std::fflush(stderr);
-  shown_ = true;
-}
-
-void StatusLine::clear() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
-  shown_ = false;
-}
-
-void show_share(StatusLine& line, const std::string& what, double done) {
-  line.show(fmt::format("{} {:.0f} %", what, 100 * done));
 }
 
 ProgressBar::ProgressBar(std::string unit, int64_t total, bool quiet, int64_t done_before)

@@ -6,33 +6,9 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/output.h"
+
 namespace fib::cli {
-
-/// A line on stderr that stays. A bar that stands there is removed first and comes back below.
-void say(const std::string& line);
-
-/// "wrote FILE", on stdout unless quiet.
-void say_written(const std::string& file, bool quiet, const std::string& details = "");
-
-/// One line on a terminal that is written over, cut to the terminal's width, and gone in the end.
-class StatusLine {
- public:
-  explicit StatusLine(bool quiet);
-  ~StatusLine();
-  StatusLine(const StatusLine&) = delete;
-  StatusLine& operator=(const StatusLine&) = delete;
-
-  void show(const std::string& text);
-  void clear();
-  bool visible() const { return visible_; }
-
- private:
-  bool visible_;
-  bool shown_ = false;
-};
-
-/// "what 37 %", for work whose parts are not counted.
-void show_share(StatusLine& line, const std::string& what, double done);
 
 /// Work that is counted.
 class ProgressBar {
@@ -65,8 +41,5 @@ std::string speed_text(int64_t done, int64_t left, double seconds);
 
 /// Twenty cells filled by eighths: "████▌               ".
 std::string bar_text(double share);
-
-/// At most `columns` characters, the last of them "…" where something is missing.
-std::string cut_to(const std::string& text, size_t columns);
 
 }  // namespace fib::cli

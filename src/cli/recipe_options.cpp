@@ -9,9 +9,14 @@ namespace {
 using training::Option;
 using training::Recipe;
 
+/// As it is typed on a command line: text without quotes, several numbers as LOW,HIGH.
 std::string default_text(const Option& option) {
   static const Recipe defaults;
-  return training::to_toml(option.get(defaults));
+  const Option::Value value = option.get(defaults);
+  if (const auto* word = std::get_if<std::string>(&value)) return word->empty() ? "TEXT" : *word;
+  std::string text = training::to_toml(value);
+  std::erase_if(text, [](char c) { return c == '[' || c == ']' || c == ' '; });
+  return text;
 }
 
 void add_flag(CLI::App& app, RecipeArguments& arguments, const Option& option) {

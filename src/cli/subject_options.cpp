@@ -4,9 +4,14 @@
 namespace fib::cli {
 namespace {
 
-CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<float>& target, const std::string& help) {
-  // The word after the numbers may be a picture's name.
-  return app.add_option(name, target, help)->delimiter(',')->allow_extra_args(false)->type_name("R,G,B");
+CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<float>& target, NumberRange range,
+                          const std::string& help) {
+  // The word after the numbers may be an image's name.
+  return app.add_option(name, target, help)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(number_within(range))
+      ->type_name("R,G,B");
 }
 
 }  // namespace
@@ -15,8 +20,8 @@ void add_preprocess_options(CLI::App& app, PreprocessArguments& a) {
   add_integer(app, "--resize", a.resize, kResolutions,
               "shorter side before the crop; the crop divided by 0.9, or 0.875");
   add_integer(app, "--crop", a.crop, kResolutions, "side of the square cut from the centre; the model's resolution");
-  add_channels(app, "--mean", a.mean, "subtracted from values in [0, 1]; 0.5 for ViT, else ImageNet's");
-  add_channels(app, "--std", a.std, "what they are divided by then; 0.5 for ViT, else ImageNet's");
+  add_channels(app, "--mean", a.mean, {-1000, 1000}, "subtracted from values in [0, 1]; 0.5 for ViT, else ImageNet's");
+  add_channels(app, "--std", a.std, {1e-6, 1000}, "what they are divided by then; 0.5 for ViT, else ImageNet's");
 }
 
 void add_subject_options(CLI::App& app, SubjectArguments& a, Subjects subjects) {

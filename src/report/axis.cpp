@@ -11,9 +11,9 @@
 namespace fib::report {
 namespace {
 
-constexpr double kSteps = 5;       // about as many ticks as are read at a glance
-constexpr double kMargin = 0.04;   // of the range, where an axis does not end at a tick
-constexpr size_t kMostTicks = 8;   // more would run into each other
+constexpr double kSteps = 5;      // about as many ticks as are read at a glance
+constexpr double kMargin = 0.04;  // of the range, where an axis does not end at a tick
+constexpr size_t kMostTicks = 8;  // more would run into each other
 
 /// 1, 2 or 5 times a power of ten, at least `least`.
 double round_step(double least) {
@@ -92,8 +92,6 @@ void Axis::choose_log(double least, double most) {
   }
 }
 
-double Axis::place(double value) const {
-  return ((log_ ? std::log10(value) : value) - begin_) / (end_ - begin_);
-}
+double Axis::place(double value) const { return ((log_ ? std::log10(value) : value) - begin_) / (end_ - begin_); }
 
 }  // namespace fib::report

@@ -29,8 +29,8 @@ class CategoryFrame {
     drawing_.height = area_.y + area_.height + kXAxisHeight + kPlotMargin / 2;
     draw_x_axis(drawing_, area_, axis, label, true);
     for (size_t i = 0; i < names.size(); ++i)
-      drawing_.items.emplace_back(plot_text({area_.x - 10, middle(i) + 0.35 * kLabelSize}, names[i], kLabelSize,
-                                            kPlotText, Align::end));
+      drawing_.items.emplace_back(
+          plot_text({area_.x - 10, middle(i) + 0.35 * kLabelSize}, names[i], kLabelSize, kPlotText, Align::end));
   }
 
   double middle(size_t row) const { return area_.y + row_height_ * (static_cast<double>(row) + 0.5); }

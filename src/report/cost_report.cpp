@@ -102,10 +102,9 @@ std::string flops_text(const std::vector<FlopsRow>& rows) {
     const bool same_model = above != nullptr && above->model == row.model;
     const bool same_size = same_model && above->resolution == row.resolution;
     table.add_row({same_model ? "" : row.model, same_size ? "" : std::to_string(row.resolution),
-                   same_size ? "" : grouped(c.tokens), row.attention,
-                   fmt::format("{:.2f} %", 100 * c.pruning_ratio), gmacs(c.patch_embed), gmacs(c.qkv), gmacs(c.scores),
-                   gmacs(c.values), gmacs(c.projection), gmacs(c.mlp), gmacs(c.head), gmacs(c.total()),
-                   fmt::format("{:.1f} %", 100 * row.saved())});
+                   same_size ? "" : grouped(c.tokens), row.attention, fmt::format("{:.2f} %", 100 * c.pruning_ratio),
+                   gmacs(c.patch_embed), gmacs(c.qkv), gmacs(c.scores), gmacs(c.values), gmacs(c.projection),
+                   gmacs(c.mlp), gmacs(c.head), gmacs(c.total()), fmt::format("{:.1f} %", 100 * row.saved())});
     above = &row;
   }
   return table.to_string() +

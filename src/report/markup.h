@@ -6,8 +6,8 @@
 
 namespace fib::report {
 
-/// For element content and for attributes in double quotes. Control characters, which markup cannot hold, and bytes that
-/// are not UTF-8 are shown as escapes; lines stay lines.
+/// For element content and for attributes in double quotes. Control characters, which markup cannot hold, and bytes
+/// that are not UTF-8 are shown as escapes; lines stay lines.
 std::string escaped_markup(const std::string& text);
 
 /// A PNG file's bytes as the address of a picture: data:image/png;base64,…

@@ -8,17 +8,15 @@
 namespace fib::report {
 namespace {
 
-constexpr std::array<Color, 7> kSeriesColors = {{{102, 102, 102},
-                                                 {213, 94, 0},
-                                                 {0, 114, 178},
-                                                 {0, 158, 115},
-                                                 {204, 121, 167},
-                                                 {230, 159, 0},
-                                                 {86, 180, 233}}};
+constexpr std::array<Color, 7> kSeriesColors = {
+    {{102, 102, 102}, {213, 94, 0}, {0, 114, 178}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}}};
 
 }  // namespace
 
-Color series_color(size_t i) { return i % (kSeriesColors.size() + 1) < kSeriesColors.size() ? kSeriesColors[i % (kSeriesColors.size() + 1)] : kPlotText; }
+Color series_color(size_t i) {
+  return i % (kSeriesColors.size() + 1) < kSeriesColors.size() ? kSeriesColors[i % (kSeriesColors.size() + 1)]
+                                                               : kPlotText;
+}
 
 std::string hex_color(Color c) { return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue); }
 

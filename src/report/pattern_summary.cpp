@@ -34,15 +34,14 @@ std::string heads_table(const SupportSet& s) {
 
 std::string totals_table(const AttentionSpec& spec, const SupportSet& s) {
   Table table({{}, {}});
-  table.add_row(
-      {"pairs", grouped(s.patch_pairs()) + " of patch tokens, " + grouped(s.pairs()) + " in all"});
+  table.add_row({"pairs", grouped(s.patch_pairs()) + " of patch tokens, " + grouped(s.pairs()) + " in all"});
   table.add_row({"pruned", fmt::format("{:.3f} % of patch pairs, {:.3f} % of all pairs", 100.0 * s.pruning_ratio(),
                                        100.0 * s.pruning_ratio_with_cls())});
   if (const auto bound = pattern_bound(spec, s)) {
     const double any_window = theorem1_bound_for_any_window(s.patches(), s.num_heads());
-    table.add_row({"bound", fmt::format("{} pairs (Theorem 1), {} whatever the windows",
-                                        grouped(static_cast<int64_t>(*bound)),
-                                        grouped(static_cast<int64_t>(any_window)))});
+    table.add_row(
+        {"bound", fmt::format("{} pairs (Theorem 1), {} whatever the windows", grouped(static_cast<int64_t>(*bound)),
+                              grouped(static_cast<int64_t>(any_window)))});
   }
   if (const int64_t empty = count_empty_rows(s)) {
     table.add_row({"empty", grouped(empty) + " rows see nothing: their output is zero"});

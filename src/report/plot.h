@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plots: curves in panels side by side; bars, dots or boxes, a category a line. Each becomes a Drawing, which is written
-// as SVG or PNG. A legend stands above the data, never on it.
+// Plots: curves in panels side by side; bars, dots or boxes, a category a line. Each becomes a Drawing, which is
+// written as SVG or PNG. A legend stands above the data, never on it.
 #pragma once
 
 #include <string>

@@ -20,7 +20,9 @@ Text plot_text(Point at, const std::string& line, double size, Color color, Alig
   return {.at = at, .line = shown_text(line), .size = size, .color = color, .align = align};
 }
 
-double plot_text_width(const std::string& line, double size) { return text_width(display_width(shown_text(line)), size); }
+double plot_text_width(const std::string& line, double size) {
+  return text_width(display_width(shown_text(line)), size);
+}
 
 double draw_heading(Drawing& drawing, const std::string& title, const std::vector<LegendEntry>& legend) {
   double y = kPlotMargin;
@@ -55,8 +57,8 @@ void draw_x_axis(Drawing& drawing, const Rect& at, const Axis& axis, const std::
   }
   drawing.items.emplace_back(std::move(lines));
   drawing.items.emplace_back(std::move(marks));
-  drawing.items.emplace_back(plot_text({at.x + at.width / 2, bottom + kXAxisHeight - 8}, label, kLabelSize, kPlotText,
-                                       Align::middle));
+  drawing.items.emplace_back(
+      plot_text({at.x + at.width / 2, bottom + kXAxisHeight - 8}, label, kLabelSize, kPlotText, Align::middle));
 }
 
 void draw_y_axis(Drawing& drawing, const Rect& at, const Axis& axis, const std::string& label) {

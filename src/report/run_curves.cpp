@@ -20,10 +20,10 @@ Points accuracy_by_epoch(const RunRecord& run) {
   return points;
 }
 
-/// Nothing where the speed is not known, as in a run that was resumed with nothing left to do.
+/// Nothing where the time is not known.
 Points accuracy_by_time(const RunRecord& run) {
   Points points;
-  if (run.images_per_second <= 0) return points;
+  if (run.train_seconds <= 0 || run.epochs <= 0) return points;
   for (const CurvePoint& p : run.validation) points.push_back({run.seconds(p.epoch), 100 * p.value});
   return points;
 }

@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/run_record.h"
 
+#include <sys/stat.h>
+
+#include <array>
+#include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/printable.h"
 #include "training/run/summary.h"
 
 namespace fib::report {
 namespace {
 
 using nlohmann::json;
+
+std::string time_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (stat(file.c_str(), &status) != 0) return "";
+  std::tm time{};
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", gmtime_r(&status.st_mtime, &time));
+  return text.data();
+}
 
 void take(RunRecord& run, const training::Summary& s) {
   run.model = s.model;
@@ -21,6 +35,7 @@ void take(RunRecord& run, const training::Summary& s) {
   run.epochs = static_cast<double>(s.epochs);
   run.train_seconds = s.train_seconds;
   run.test_top1 = s.test.evaluation.value("top1");
+  run.test_images = s.test.evaluation.samples;
   if (s.attention_cost) run.pair_share = 1 - s.attention_cost->pruning_ratio_with_cls;
   run.peak_memory_mb = s.peak_memory_mb;
   const training::Summary::Speed speed = s.speed.value_or(training::Summary::Speed{});
@@ -36,6 +51,13 @@ void add_line(RunRecord& run, std::vector<CurvePoint>& unaveraged, const json& l
   (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, line.at("top1")});
 }
 
+/// What the library says behind its own name for it: "[json.exception.type_error.302] type must be …".
+std::string plain(const json::exception& error) {
+  const std::string text = error.what();
+  const size_t end = text.find("] ");
+  return end == std::string::npos ? text : text.substr(end + 2);
+}
+
 }  // namespace
 
 RunRecord read_run(const std::filesystem::path& directory) {
@@ -45,10 +67,11 @@ RunRecord read_run(const std::filesystem::path& directory) {
   std::vector<CurvePoint> unaveraged;
   try {
     take(run, training::read_summary(files));
+    run.finished = time_of(files.summary());
     std::ifstream in(files.metrics());
     for (std::string line; std::getline(in, line);) add_line(run, unaveraged, json::parse(line));
   } catch (const json::exception& error) {
-    throw std::runtime_error("cannot understand the run in '" + directory.string() + "': " + error.what());
+    throw std::runtime_error("cannot understand the run in " + in_quotes(directory.string()) + ": " + plain(error));
   }
   if (run.validation.empty()) run.validation = std::move(unaveraged);
   return run;

@@ -18,7 +18,8 @@ struct RunRecord {
   std::string name;  ///< of the directory
   std::string model, attention, data;
   int64_t seed = 0;
-  int64_t train_images = 0;
+  int64_t train_images = 0, test_images = 0;
+  std::string finished;  ///< when summary.json was written: "2026-11-17 03:41", UTC
   double epochs = 0;
   double test_top1 = 0;
   double train_seconds = 0;

@@ -4,7 +4,14 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/printable.h"
+
 namespace fib::report {
+namespace {
+
+constexpr size_t kLongestCell = 300;
+
+}  // namespace
 
 size_t display_width(std::string_view text) {
   // Every byte that does not continue a code point begins one.
@@ -14,6 +21,7 @@ size_t display_width(std::string_view text) {
 
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) throw std::logic_error("a table's row has as many cells as it has columns");
+  for (std::string& cell : cells) cell = printable(cell, kLongestCell);
   rows_.push_back(std::move(cells));
 }
 

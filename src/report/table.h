@@ -21,7 +21,7 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  /// As many cells as there are columns.
+  /// As many cells as there are columns. What cannot be printed is shown as escapes.
   void add_row(std::vector<std::string> cells);
   /// The header unless all titles are empty, then the rows; no blanks at the ends of lines.
   std::string to_string() const;

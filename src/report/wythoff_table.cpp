@@ -6,8 +6,8 @@
 #include <charconv>
 #include <stdexcept>
 
-#include "report/table.h"
 #include "fibottention/pattern.h"
+#include "report/table.h"
 
 namespace fib::report {
 namespace {

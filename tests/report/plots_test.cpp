@@ -131,8 +131,8 @@ TEST(RunCurves, leave_out_what_no_run_has) {
   run.train_loss = {{1, 2.0}, {2, 1.0}};
   EXPECT_EQ(run_curve_panels({run}).size(), 1U);
   run.validation = {{1, 0.5}, {2, 0.6}};
-  run.images_per_second = 10;
-  run.train_images = 100;
+  run.epochs = 2;
+  run.train_seconds = 20;
   EXPECT_EQ(run_curve_panels({run}).size(), 3U);
 }
 

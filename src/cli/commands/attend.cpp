@@ -3,8 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "attention/arrays.h"
@@ -19,21 +19,16 @@
 namespace fib::cli {
 namespace {
 
+/// Larger scores than a billion times the products of queries and keys are no softmax any more.
+constexpr double kLargestScale = 1e9;
+
 struct AttendArguments {
   AttentionArguments attention;
   LayerArguments layer;
   attention::AttendFiles files;
-  std::string masking;  ///< as written, empty when not given
-  std::optional<double> scale;
+  std::string masking;                                      ///< as written, empty when not given
+  double scale = std::numeric_limits<double>::quiet_NaN();  ///< not given
 };
-
-double finite_number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    throw CLI::ValidationError("--scale", fmt::format("must be a finite number, got '{}'", text));
-  return value;
-}
 
 /// The mechanism without its masking, which models write among its options: masking=zero there is --masking zero here.
 AttentionSpec take_masking(AttentionSpec spec, std::string& masking) {
@@ -65,11 +60,8 @@ void declare(CLI::App& command, AttendArguments& a) {
   add_layer_options(command, a.layer);
   command.add_option("--masking", a.masking, "exclude (default): other pairs weigh nothing; zero: they have score 0")
       ->type_name("exclude|zero");
-  command
-      .add_option_function<std::string>(
-          "--scale", [&a](const std::string& t) { a.scale = finite_number(t); },
-          "factor of the scores; 1/sqrt(d) by default")
-      ->type_name("X");
+  add_number(command, "--scale", a.scale, {-kLargestScale, kLargestScale},
+             "factor of the scores; 1/sqrt(d) by default");
   file("--grad-out", a.files.grad_out, "gradient of the result, [B,H,T,e]");
   file("--dq", a.files.dq, "where the gradient of the queries goes");
   file("--dk", a.files.dk, "where the gradient of the keys goes");
@@ -92,7 +84,9 @@ void run(const AttendArguments& a, const Globals& globals) {
   const AttentionSpec spec = take_masking(attention_spec(a.attention), masking);
   attention::require_pattern(spec);
   const SupportSet support = make_support(spec, geometry_of(a.layer, patches_of(a, in.shape), in.shape.heads));
-  const auto written = attention::attend(a.files, in, support, {.scale = a.scale, .masking = masking_of(masking)});
+  const auto written = attention::attend(
+      a.files, in, support,
+      {.scale = std::isnan(a.scale) ? std::nullopt : std::optional(a.scale), .masking = masking_of(masking)});
   for (const auto& [file, shape] : written)
     say_written(file, globals.quiet, fmt::format("{} {}", shape_text(shape), npy_type_name(in.q.type())));
 }

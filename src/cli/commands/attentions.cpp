@@ -5,6 +5,7 @@
 
 #include "attention/registry.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "report/table.h"
 
 namespace fib::cli {
@@ -62,7 +63,7 @@ void declare(CLI::App& command, AttentionsArguments& a) {
 
 void run(const AttentionsArguments& a, const Globals& globals) {
   if (a.json) {
-    fmt::print("{}\n", attentions_json().dump());
+    print_json(attentions_json());
   } else if (!globals.quiet) {
     fmt::print("{}", attentions_text());
   }

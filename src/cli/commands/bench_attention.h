@@ -27,8 +27,7 @@ inline void declare(CLI::App& command, BenchAttentionArguments& a) {
   add_integer(command, "--cls", o.cls, {0, 16}, "class tokens")->capture_default_str();
   add_attention_options(command, a.attention);
   command.add_flag("--backward", o.backward, "also time forward and backward together");
-  command.add_option("--seconds", o.timing.seconds, "time to spend per size, about")
-      ->check(CLI::Range(0.01, 3600.0))
+  add_number(command, "--seconds", o.timing.seconds, {0.01, 3600}, "time to spend per size, about")
       ->capture_default_str();
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--plot", a.plot, "time and memory against N, as .svg or .png")->type_name("FILE");

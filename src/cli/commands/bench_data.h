@@ -15,8 +15,7 @@ struct BenchDataArguments {
 
 inline void declare(CLI::App& command, BenchDataArguments& a) {
   add_recipe_options(command, a.recipe);
-  command.add_option("--seconds", a.seconds, "time to spend on each of the two, about")
-      ->check(CLI::Range(0.01, 3600.0))
+  add_number(command, "--seconds", a.seconds, {0.01, 3600}, "time to spend on each of the two, about")
       ->capture_default_str();
   command.add_flag("--json", a.json, "for machines");
   command.footer(

@@ -30,8 +30,8 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
       ->check(CLI::IsMember({"forward", "training"}))
       ->type_name("forward,training")
       ->default_str("forward");
-  command.add_option("--seconds", a.options.timing.seconds, "time to spend per resolution and pass, about")
-      ->check(CLI::Range(0.01, 3600.0))
+  add_number(command, "--seconds", a.options.timing.seconds, {0.01, 3600},
+             "time to spend per resolution and pass, about")
       ->capture_default_str();
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("F");

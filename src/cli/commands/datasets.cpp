@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/output.h"
 #include "report/table.h"
 
 namespace fib::cli {
@@ -49,10 +50,10 @@ ordered_json row_json(const DatasetRow& row) {
           {"how_to_get", row.how_to_get}};
 }
 
-std::string datasets_json() {
+ordered_json datasets_json() {
   auto list = ordered_json::array();
   for (const DatasetRow& row : dataset_rows()) list.push_back(row_json(row));
-  return list.dump();
+  return list;
 }
 
 std::string state_of(const DatasetRow& row, const Finding& finding) {
@@ -101,7 +102,7 @@ void run(const DatasetsArguments& a, const Globals& globals) {
   for (const std::string& name : a.verify) verify(name, globals);
   if (!a.verify.empty()) return;
   if (a.json) {
-    fmt::print("{}\n", datasets_json());
+    print_json(datasets_json());
   } else if (!globals.quiet) {
     fmt::print("{}", datasets_text());
   }

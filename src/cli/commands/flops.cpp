@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "report/cost_report.h"
 
 namespace fib::cli {
@@ -35,7 +36,7 @@ void run(const FlopsArguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_drawing_output(a.plot);
   const std::vector<report::FlopsRow> rows = report::flops_rows(a.models, a.resolutions, attention_specs(a.attention));
   if (a.json) {
-    fmt::print("{}\n", flops_json(rows).dump());
+    print_json(flops_json(rows));
   } else if (!globals.quiet) {
     fmt::print("{}", flops_text(rows));
   }

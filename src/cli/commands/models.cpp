@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "models/kinds.h"
 #include "report/table.h"
 #include "report/words.h"
@@ -130,7 +131,7 @@ void run(const ModelsArguments& a, const Globals& globals) {
   const AttentionSpec attention = attention_spec(a.attention);
   const std::vector<ListedModel> models = list_models(attention);
   if (a.json) {
-    fmt::print("{}\n", models_json(models).dump());
+    print_json(models_json(models));
   } else if (!globals.quiet) {
     fmt::print("{}", models_text(models, attention));
   }

@@ -54,7 +54,8 @@ void refuse_beside_array(const CLI::App& command) {
 void print_array(const PatternArguments& a) {
   refuse_beside_array(*a.command);
   const report::WythoffTable table = report::wythoff_table(a.array, a.attention.modified);
-  fmt::print("{}", a.json ? table.to_json().dump() + "\n" : table.to_string());
+  if (a.json) return print_json(table.to_json());
+  fmt::print("{}", table.to_string());
 }
 
 /// The attention and, since it moves the heads, the layer.
@@ -69,14 +70,23 @@ void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const 
   if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
 }
 
+void check_outputs(const PatternArguments& a) {
+  for (const auto& [option, file] : {std::pair{"--svg", a.svg}, {"--png", a.png}}) {
+    if (a.command->count(option) == 0) continue;
+    check_ending(option, file, std::string(".") + (option + 2));
+    check_writable(file);
+  }
+}
+
 void run(const PatternArguments& a, const Globals& globals) {
   if (a.command->count("--array") > 0) return print_array(a);
+  check_outputs(a);
   const AttentionSpec spec = attention_spec(a.attention);
   attention::require_pattern(spec);
   const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
   write_pictures(a, spec, support);
   if (a.json) {
-    fmt::print("{}\n", report::pattern_json(spec, support).dump());
+    print_json(report::pattern_json(spec, support));
   } else if (!globals.quiet) {
     fmt::print("{}\n\n{}", report::describe_support(title(spec, a.layer), support),
                report::pattern_text(spec, support));

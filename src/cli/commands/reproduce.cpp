@@ -138,7 +138,7 @@ void write_results(const ReproduceArguments& a, const Ablation& ablation, const 
   write_file_atomically(stem + ".json", report::reproduced_json(ablation, runs, scale).dump(2) + "\n");
   report::draw_reproduced(ablation, runs, stem + ".svg");
   if (a.json)
-    fmt::print("{}\n", report::reproduced_json(ablation, runs, scale).dump());
+    print_json(report::reproduced_json(ablation, runs, scale));
   else if (!quiet)
     fmt::print("{}\nWritten to {}.txt, .json and .svg\n", text, stem);
 }
@@ -151,7 +151,7 @@ void show_list(const ReproduceArguments& a, bool quiet) {
   const ablations::Request request = request_of(a);
   const auto all = ablations::read_ablations(request.recipes / "ablations");
   if (a.json)
-    fmt::print("{}\n", report::list_json(all, request).dump());
+    print_json(report::list_json(all, request));
   else if (!quiet)
     fmt::print("{}", report::list_text(all, request));
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "cli/command.h"
-#include "report/table.h"
+#include "cli/output.h"
+#include "report/run_comparison.h"
 #include "report/run_curves.h"
 #include "report/run_record.h"
+#include "report/table.h"
+#include "report/words.h"
 
 namespace fib::cli {
 namespace {
@@ -21,20 +24,30 @@ struct RunsArguments {
   bool json = false;
 };
 
-/// "3.4 ×"; a run that was resumed with no step left has no speed.
-std::string times(const RunRecord& run, const RunRecord& first) {
-  const bool known = run.images_per_second > 0 && first.images_per_second > 0;
-  return known ? fmt::format("{:.1f} ×", run.images_per_second / first.images_per_second) : "-";
-}
-
-std::string or_dash(double value, const char* unit, int digits) {
-  return value > 0 ? fmt::format("{:.{}f}{}", value, digits, unit) : "-";
-}
-
+/// What was run: what must agree before two results can be compared, and what tells them apart.
 std::string runs_table(const std::vector<RunRecord>& runs) {
   using enum Table::Align;
   Table table({{"run"},
+               {"model"},
                {"attention"},
+               {"data"},
+               {"seed", right},
+               {"epochs", right},
+               {"images", right},
+               {"test images", right},
+               {"finished (UTC)"}});
+  for (const RunRecord& run : runs)
+    table.add_row({run.name, run.model, run.attention, run.data, fmt::format("{}", run.seed),
+                   fmt::format("{:.0f}", run.epochs), report::grouped(run.train_images),
+                   report::grouped(run.test_images), run.finished});
+  return table.to_string();
+}
+
+/// What came of it.
+std::string results_table(const std::vector<RunRecord>& runs) {
+  using enum Table::Align;
+  using report::known_figure;
+  Table table({{"run"},
                {"test top-1", right},
                {"images/s", right},
                {"speed", right},
@@ -43,25 +56,16 @@ std::string runs_table(const std::vector<RunRecord>& runs) {
                {"of step", right},
                {"memory", right}});
   for (const RunRecord& run : runs)
-    table.add_row({run.name, run.attention, fmt::format("{:.2f} %", 100 * run.test_top1),
-                   or_dash(run.images_per_second, "", 0), times(run, runs.front()),
-                   fmt::format("{:.1f} %", 100 * run.pair_share), or_dash(run.attention_ms, " ms", 1),
-                   or_dash(run.step_ms, " ms", 1), fmt::format("{:.0f} MB", run.peak_memory_mb)});
+    table.add_row({run.name, fmt::format("{:.2f} %", 100 * run.test_top1), known_figure(run.images_per_second, 0, ""),
+                   speed_ratio(run, runs.front()), fmt::format("{:.1f} %", 100 * run.pair_share),
+                   known_figure(run.attention_ms, 1, " ms"), known_figure(run.step_ms, 1, " ms"),
+                   fmt::format("{:.0f} MB", run.peak_memory_mb)});
   return table.to_string();
 }
 
-/// "fibottention looks at 3.0 % of the pairs, trains 3.4 × as fast as full and is 0.4 points better on the test
-/// images."
-std::string verdict(const RunRecord& run, const RunRecord& first) {
-  const double points = 100 * (run.test_top1 - first.test_top1);
-  const std::string judged =
-      std::abs(points) < 0.05 ? std::string("is as good")
-                              : fmt::format("is {:.1f} points {}", std::abs(points), points > 0 ? "better" : "worse");
-  const std::string speed = times(run, first);
-  const std::string trains =
-      speed == "-" ? "was not timed against " + first.name : fmt::format("trains {} as fast as {}", speed, first.name);
-  return fmt::format("{} looks at {:.1f} % of the pairs, {} and {} on the test images.\n", run.name,
-                     100 * run.pair_share, trains, judged);
+/// A figure, or null where it is not known.
+nlohmann::ordered_json known_json(double value) {
+  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
 nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
@@ -73,11 +77,14 @@ nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
                     {"data", run.data},
                     {"seed", run.seed},
                     {"epochs", run.epochs},
+                    {"images", run.train_images},
+                    {"test_images", run.test_images},
+                    {"finished", run.finished},
                     {"test_top1", run.test_top1},
-                    {"images_per_second", run.images_per_second},
+                    {"images_per_second", known_json(run.images_per_second)},
                     {"pair_share", run.pair_share},
-                    {"attention_ms", run.attention_ms},
-                    {"step_ms", run.step_ms},
+                    {"attention_ms", known_json(run.attention_ms)},
+                    {"step_ms", known_json(run.step_ms)},
                     {"peak_memory_mb", run.peak_memory_mb}});
   return {{"rows", rows}};
 }
@@ -86,12 +93,13 @@ void run(const RunsArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<RunRecord> runs;
   for (const std::string& directory : a.directories) runs.push_back(report::read_run(directory));
-  for (const std::string& plot : a.plots) report::write_drawing(draw(report::LinePlot{"", report::run_curve_panels(runs)}), plot);
+  for (const std::string& plot : a.plots)
+    report::write_drawing(draw(report::LinePlot{"", report::run_curve_panels(runs)}), plot);
   if (a.json) {
-    fmt::print("{}\n", runs_json(runs).dump());
+    print_json(runs_json(runs));
   } else if (!globals.quiet) {
-    fmt::print("{}\n", runs_table(runs));
-    for (size_t i = 1; i < runs.size(); ++i) fmt::print("{}", verdict(runs[i], runs.front()));
+    fmt::print("{}\n{}\n", runs_table(runs), results_table(runs));
+    for (size_t i = 1; i < runs.size(); ++i) fmt::print("{}\n", printable(comparison(runs[i], runs.front()), 1000));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/output.h"
 #include "cli/torch/subject_options.h"
 #include "report/torch/attention_sheet.h"
 
@@ -81,9 +82,9 @@ void run(const MapsArguments& given, const Globals& globals) {
   const report::Drawing drawing = report::draw_attention(sheets);
   if (!a.out.empty()) write_drawing(drawing, a.out);
   if (a.json)
-    fmt::print("{}\n", ordered_json{{"rows", list}}.dump());
+    print_json(ordered_json{{"rows", list}});
   else if (!globals.quiet)
-    fmt::print("{}: {} pictures\n", a.out, sheets.size());
+    say_written(a.out, false, fmt::format("({} images)", sheets.size()));
 }
 
 const TorchRunner<MapsArguments> analyze_attention_maps_runner(run);

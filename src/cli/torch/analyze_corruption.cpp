@@ -7,10 +7,10 @@
 
 #include "analysis/torch/robustness.h"
 #include "cli/progress.h"
-#include "report/table.h"
 #include "cli/torch/analyze_options.h"
 #include "data/corruptions/corruption.h"
 #include "report/plot.h"
+#include "report/table.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -124,7 +124,7 @@ void run(const CorruptionArguments& given, const Globals& globals) {
   for (const std::string& plot : a.plots) write_drawing(draw(severity_plot(a, all)), plot);
   if (!a.bars.empty()) write_drawing(draw(corruption_plot(a, all)), a.bars);
   if (a.json) {
-    fmt::print("{}\n", robustness_json(all, a.sets.seed).dump());
+    print_json(robustness_json(all, a.sets.seed));
   } else if (!globals.quiet) {
     fmt::print("{}", robustness_text(a, all));
   }

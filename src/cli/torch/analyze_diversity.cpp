@@ -7,9 +7,10 @@
 
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
-#include "report/table.h"
+#include "cli/output.h"
 #include "cli/torch/analyze_options.h"
 #include "report/plot.h"
+#include "report/table.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -101,7 +102,7 @@ void run(const DiversityArguments& a, const Globals& globals) {
     rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
   for (const std::string& plot : a.plots) write_drawing(draw(box_plot(rows)), plot);
   if (a.json) {
-    fmt::print("{}\n", diversity_json(rows).dump());
+    print_json(diversity_json(rows));
   } else if (!globals.quiet) {
     fmt::print("{}", diversity_text(rows));
   }

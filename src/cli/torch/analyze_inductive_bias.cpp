@@ -5,9 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "report/table.h"
+#include "cli/output.h"
 #include "cli/torch/analyze_options.h"
 #include "data/subset.h"
+#include "report/table.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -136,7 +137,7 @@ void run(const BiasArguments& a, const Globals& globals) {
   for (const auto& subject : open_subjects(a.subjects))
     rows.push_back(measure_bias(a, subject, globals.quiet || a.json));
   if (a.json) {
-    fmt::print("{}\n", bias_json(rows).dump());
+    print_json(bias_json(rows));
   } else if (!globals.quiet) {
     fmt::print("{}", bias_text(rows));
   }

@@ -18,11 +18,12 @@ void run(const BenchAttentionArguments& a, const Globals& globals) {
   report.operator_overhead_us = bench::operator_overhead_us();
   {
     StatusLine line(globals.quiet);
-    report.rows = bench::bench_attention(options, [&](const std::string& what, double done) { show_share(line, what, done); });
+    report.rows =
+        bench::bench_attention(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
   if (!a.plot.empty()) write_drawing(draw(bench_plot(report)), a.plot);
   if (a.json) {
-    fmt::print("{}\n", bench_json(report).dump(1));
+    print_json(bench_json(report));
   } else if (!globals.quiet) {
     fmt::print("{}", bench_text(report));
   }

@@ -27,10 +27,11 @@ void run(const BenchModelArguments& a, const Globals& globals) {
   report::ModelBenchReport report{report::machine_name(), globals.threads, {}};
   {
     StatusLine line(globals.quiet);
-    report.rows = bench::bench_model(options, [&](const std::string& what, double done) { show_share(line, what, done); });
+    report.rows =
+        bench::bench_model(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
   if (a.json) {
-    fmt::print("{}\n", model_bench_json(report).dump());
+    print_json(model_bench_json(report));
   } else if (!globals.quiet) {
     fmt::print("{}", model_bench_text(report));
   }

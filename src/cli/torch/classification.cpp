@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "report/table.h"
 
 namespace fib::cli {
@@ -48,7 +49,7 @@ std::string classified_text(const ClassifiedImage& image) {
     table.add_row({"", fmt::format("{:.2f} %", 100 * c.probability), fmt::format("{:.3f}", c.logit),
                    std::to_string(c.index), c.label});
   }
-  return image.file + "\n" + table.to_string();
+  return printable(image.file, 200) + "\n" + table.to_string();
 }
 
 }  // namespace fib::cli

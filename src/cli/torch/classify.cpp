@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "cli/output.h"
 #include "cli/torch/classification.h"
 #include "cli/torch/preprocess_options.h"
 #include "data/labels.h"
@@ -37,7 +38,7 @@ ReadImages read_images(const std::vector<std::string>& files, const Preprocess& 
       read.pixels.push_back(preprocessed(file, options));
       read.files.push_back(file);
     } catch (const std::exception& error) {
-      fmt::print(stderr, "fib: {}\n", error.what());
+      say(fmt::format("fib: {}", error.what()));
     }
   }
   return read;
@@ -90,8 +91,7 @@ void run(const ClassifyArguments& a, const Globals& globals) {
       ++classified;
     }
   }
-  // A file's name need not be UTF-8.
-  if (a.json) fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  if (a.json) print_json(json);
   if (classified < a.images.size()) {
     throw std::runtime_error(
         fmt::format("{} of {} pictures could not be classified", a.images.size() - classified, a.images.size()));

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.h"
-#include "report/table.h"
 #include "cli/torch/subject_options.h"
+#include "report/table.h"
 #include "report/words.h"
 #include "training/torch/classification.h"
 
@@ -40,14 +40,14 @@ training::Accuracy evaluate(const TrainedModel& subject, bool quiet) {
   ProgressBar progress("images", static_cast<int64_t>(subject.dataset->size()), quiet);
   training::ProcessGroup alone;
   return training::measure_accuracy(*subject.module, *subject.loader(subject.dataset), alone,
-                            {.progress = [&](int64_t done, int64_t /*total*/) { progress.show(done); }});
+                                    {.progress = [&](int64_t done, int64_t /*total*/) { progress.show(done); }});
 }
 
 void run(const EvalArguments& a, const Globals& globals) {
   const TrainedModel subject = open_subjects(a.subject).front();
   const training::Accuracy result = evaluate(subject, globals.quiet || a.json);
   if (a.json) {
-    fmt::print("{}\n", evaluation_json(subject, result).dump());
+    print_json(evaluation_json(subject, result));
   } else if (!globals.quiet) {
     fmt::print("{}", evaluation_text(subject, result));
   }

@@ -16,10 +16,16 @@ void set_threads(const Globals& globals) {
   at::set_num_threads(threads);
 }
 
-/// Without the C++ stack that torch appends.
+/// Without the C++ stack that torch appends; what its allocator says, in short.
 std::string explain(const std::exception& error) {
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
-  return from_torch ? from_torch->what_without_backtrace() : error.what();
+  if (from_torch == nullptr) return explain_failure(error);
+  const std::string text = from_torch->what_without_backtrace();
+  if (text.find("DefaultCPUAllocator") == std::string::npos) return text;
+  const std::string before = "tried to allocate ";
+  const size_t amount = text.find(before), end = text.find(" bytes", amount);
+  if (amount == std::string::npos || end == std::string::npos) return "out of memory";
+  return "out of memory: could not get " + text.substr(amount + before.size(), end - amount - before.size()) + " bytes";
 }
 
 }  // namespace

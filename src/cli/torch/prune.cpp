@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.h"
-#include "report/table.h"
+#include "cli/output.h"
 #include "cli/torch/train_session.h"
+#include "report/table.h"
 #include "report/words.h"
 #include "training/torch/pruning.h"
 
@@ -31,7 +32,7 @@ std::string pruning_text(const PruningResult& result) {
 
 void tell(const PruningResult& result, const Recipe& recipe, bool json, bool quiet) {
   if (json)
-    fmt::print("{}\n", to_json(result, recipe).dump());
+    print_json(to_json(result, recipe));
   else if (!quiet)
     fmt::print("{}", pruning_text(result));
 }
@@ -39,7 +40,7 @@ void tell(const PruningResult& result, const Recipe& recipe, bool json, bool qui
 /// What a finished search said.
 void tell_again(const RunFiles& files, bool json) {
   std::ifstream in(files.root / "pruning.json");
-  if (json) fmt::print("{}\n", nlohmann::ordered_json::parse(in).dump());
+  if (json) print_json(nlohmann::ordered_json::parse(in));
 }
 
 void take_ratio(PruneArguments& a) {

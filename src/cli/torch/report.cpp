@@ -32,8 +32,9 @@ report::Page make_page(const ReportArguments& a, bool quiet) {
   page.diversity_images = std::min(effort.diversity_images, static_cast<int64_t>(opened.front().dataset->size()));
   page.samples = report::report_samples(opened.front(), effort);
   for (size_t i = 0; i < opened.size(); ++i)
-    page.runs.push_back(report::report_run(a.directories[i], opened[i], effort,
-                                   [&](const std::string& what) { progress.show(static_cast<int64_t>(i), what); }));
+    page.runs.push_back(report::report_run(a.directories[i], opened[i], effort, [&](const std::string& what) {
+      progress.show(static_cast<int64_t>(i), what);
+    }));
   page.paper_diversity = report::paper_boxes(page.runs);
   return page;
 }
@@ -42,8 +43,8 @@ void run(const ReportArguments& a, const Globals& globals) {
   check_writable(a.out);
   const std::string html = report::page_html(make_page(a, globals.quiet));
   write_file_atomically(a.out, html);
-  if (!globals.quiet)
-    fmt::print("{}: {}, opens in any browser\n", a.out, report::bytes(static_cast<int64_t>(html.size())));
+  say_written(a.out, globals.quiet,
+              fmt::format("({}, opens in any browser)", report::bytes(static_cast<int64_t>(html.size()))));
 }
 
 const TorchRunner<ReportArguments> report_runner(run);

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/app.h"
-#include "report/table.h"
+#include "cli/output.h"
 #include "cli/torch/train_session.h"
+#include "report/table.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -42,7 +43,7 @@ std::string summary_text(const Summary& s) {
 void tell(const TrainArguments& a, const RunFiles& files, bool quiet) {
   const Summary summary = read_summary(files);
   if (a.json)
-    fmt::print("{}\n", to_json(summary).dump());
+    print_json(to_json(summary));
   else if (!quiet)
     fmt::print("{}", summary_text(summary));
 }

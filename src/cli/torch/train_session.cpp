@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cli/app.h"
+#include "cli/output.h"
 #include "cli/stop_signals.h"
 #include "cli/torch/train_observer.h"
 
@@ -21,7 +22,7 @@ void use_threads(int64_t threads) {
 /// Others that are lost because a signal ended the waiting for them are no failure.
 void end_if_stopped(const training::LostRank& error) {
   if (StopSignals::received() == 0) return;
-  fmt::print(stderr, "{}\n", error.what());
+  say(error.what());
   throw Exit{128 + StopSignals::received()};
 }
 
@@ -41,7 +42,7 @@ training::Session open_session(const TrainArguments& a, bool quiet) {
              .wants_stop = [] { return StopSignals::received() != 0; },
              .tell =
                  [quiet](const std::string& line) {
-                   if (!quiet) fmt::print(stderr, "{}\n", line);
+                   if (!quiet) say(line);
                  }}};
   } catch (const training::LostRank& error) {
     end_if_stopped(error);
@@ -51,7 +52,7 @@ training::Session open_session(const TrainArguments& a, bool quiet) {
 
 void run_session(training::Session& session, const TrainArguments& a, bool quiet) {
   if (session.is_finished()) {
-    if (session.is_first() && !quiet) fmt::print(stderr, "the run in '{}' is finished: nothing was changed\n", a.out);
+    if (session.is_first() && !quiet) say(fmt::format("the run in '{}' is finished: nothing was changed", a.out));
     return;
   }
   use_threads(session.recipe().threads);
@@ -66,8 +67,8 @@ void run_session(training::Session& session, const TrainArguments& a, bool quiet
     throw;
   }
   if (session.is_first())
-    fmt::print(stderr, "stopped after step {} of {}, saved; continue with: fib {} --out {} --resume\n",
-               session.trainer().state().step, session.trainer().total_steps(), a.command, a.out);
+    say(fmt::format("stopped after step {} of {}, saved; continue with: fib {} --out {} --resume",
+                    session.trainer().state().step, session.trainer().total_steps(), a.command, a.out));
   throw Exit{128 + std::max(1, StopSignals::received())};
 }
 

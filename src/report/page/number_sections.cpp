@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "report/markup.h"
 #include "report/page/sections.h"
+#include "report/run_comparison.h"
 #include "report/run_curves.h"
 #include "report/words.h"
 
@@ -27,34 +27,23 @@ std::string names(const Page& page) {
 
 std::string summary_row(const PageRun& run, const RunRecord& first, double best) {
   const RunRecord& r = run.record;
-  const auto speed = [&] {
-    return r.images_per_second > 0 && first.images_per_second > 0
-               ? fmt::format("{:.0f} ({:.1f} ×)", r.images_per_second, r.images_per_second / first.images_per_second)
-               : std::string("–");
-  };
+  const std::string ratio = speed_ratio(r, first);
   return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td{}>{:.2f} %</td><td>{:.2f} "
-      "%</td><td>{}</td><td>{:.1f} "
-      "%</td><td>{:.3f}</td><td>{:.1f} of {:.1f}</td><td>{:.0f}</td><td>{}</td></tr>\n",
-      escaped_markup(r.name), escaped_markup(r.attention), r.test_top1 == best ? " class=\"best\"" : "",
-      100 * r.test_top1, 100 * run.top5, speed(), 100 * r.pair_share, run.gmacs, r.attention_ms, r.step_ms,
-      r.peak_memory_mb, grouped(run.parameters));
-}
-
-/// "fibottention looks at 3.0 % of the pairs and is 0.4 points better than full."
-std::string verdict(const RunRecord& run, const RunRecord& first) {
-  const double points = 100 * (run.test_top1 - first.test_top1);
-  return fmt::format("{} forms {:.1f} % of the pairs of tokens and is {} {} on the test images.",
-                     escaped_markup(run.name), 100 * run.pair_share,
-                     std::abs(points) < 0.05
-                         ? std::string("as good as")
-                         : fmt::format("{:.1f} points {}", std::abs(points), points > 0 ? "better than" : "worse than"),
-                     escaped_markup(first.name));
+      "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td{}>{:.2f} %</td><td>{:.2f} %</td><td>{}{}</td>"
+      "<td>{:.1f} %</td><td>{:.3f}</td><td>{} of {}</td><td>{:.0f}</td><td>{}</td><td class=\"words\">{}</td>"
+      "<td class=\"words\">{}</td><td>{}</td><td>{} / {}</td><td>{}</td></tr>\n",
+      escaped_markup(r.name), escaped_markup(r.attention),
+      r.test_top1 == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_top1,
+      100 * run.top5, known_figure(r.images_per_second, 0, ""), ratio == "–" ? "" : " (" + ratio + ")",
+      100 * r.pair_share, run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""),
+      r.peak_memory_mb, grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed,
+      grouped(r.train_images), grouped(run.test_images), r.finished);
 }
 
 /// Each run a point: up and to the left is better.
 LinePlot cost_plot(const Page& page) {
-  Panel panel{.title = "", .x_label = "milliseconds of a training step", .y_label = "test top-1, percent", .series = {}};
+  Panel panel{
+      .title = "", .x_label = "milliseconds of a training step", .y_label = "test top-1, percent", .series = {}};
   panel.x.from_zero = true;
   panel.lines = false;
   for (const PageRun& run : page.runs)
@@ -78,11 +67,12 @@ std::string diversity_row(const Box& b) {
 std::string summary_section(const Page& page) {
   const RunRecord& first = page.runs.front().record;
   double best = 0;
-  for (const PageRun& run : page.runs) best = std::max(best, run.record.test_top1);
+  for (const PageRun& run : page.runs)
+    if (why_not_comparable(run.record, first).empty()) best = std::max(best, run.record.test_top1);
   std::string rows, sentences;
   for (const PageRun& run : page.runs) {
     rows += summary_row(run, first, best);
-    if (&run != &page.runs.front()) sentences += verdict(run.record, first) + " ";
+    if (&run != &page.runs.front()) sentences += escaped_markup(comparison(run.record, first)) + " ";
   }
   const std::string lead =
       fmt::format("{} on {}: {} training images, {} test images, {:.0f} epochs. {}", escaped_markup(first.model),
@@ -94,7 +84,9 @@ std::string summary_section(const Page& page) {
       "scope=\"col\">run</th><th scope=\"col\" class=\"words\">attention</th><th scope=\"col\">test top-1</th><th "
       "scope=\"col\">top-5</th><th scope=\"col\">training images/s</th><th scope=\"col\">pairs</th><th "
       "scope=\"col\">GMACs</th><th scope=\"col\">attention, ms of step</th><th scope=\"col\">memory, MB</th>"
-      "<th scope=\"col\">parameters</th></tr></thead>\n<tbody>\n" +
+      "<th scope=\"col\">parameters</th><th scope=\"col\" class=\"words\">model</th><th scope=\"col\" "
+      "class=\"words\">data</th><th scope=\"col\">seed</th><th scope=\"col\">images to train / test</th><th "
+      "scope=\"col\">finished (UTC)</th></tr></thead>\n<tbody>\n" +
           rows + "</tbody></table></div>\n");
 }
 
@@ -111,9 +103,8 @@ std::string curves_section(const Page& page) {
 std::string cost_section(const Page& page) {
   const auto timed = [](const PageRun& run) { return run.record.step_ms > 0; };
   if (!std::all_of(page.runs.begin(), page.runs.end(), timed)) return "";
-  return section(
-      "cost", "Cost and accuracy", "Up and to the left is better: more right answers for less time.",
-      plot_figure(draw(cost_plot(page)), "test accuracy against the time of a step of " + names(page)));
+  return section("cost", "Cost and accuracy", "Up and to the left is better: more right answers for less time.",
+                 plot_figure(draw(cost_plot(page)), "test accuracy against the time of a step of " + names(page)));
 }
 
 std::string diversity_section(const Page& page) {
@@ -134,8 +125,7 @@ std::string diversity_section(const Page& page) {
           "How different the heads of the last layer are, over {} test images: 0 for equal heads, 100 for opposite "
           "ones. Grey: the paper's ViT-B on CIFAR-10.",
           grouped(page.diversity_images)),
-      "<div class=\"row\">" +
-          plot_figure(draw(plot), "box plot of head diversity") +
+      "<div class=\"row\">" + plot_figure(draw(plot), "box plot of head diversity") +
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Head diversity "
           "table\"><table><thead><tr><th "
           "scope=\"col\">percent</th><th scope=\"col\">min</th><th scope=\"col\">Q1</th><th "

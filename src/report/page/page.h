@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "fibottention/pattern.h"
-#include "report/plot.h"
 #include "report/heat.h"
+#include "report/plot.h"
 #include "report/run_record.h"
 
 namespace fib::report {

@@ -22,7 +22,7 @@ std::string or_dash(std::optional<double> value, int digits, const char* unit = 
 
 /// A curve for each attention, of the rows of one pass that have the value.
 Panel panel_of(const ModelBenchReport& r, ModelPass pass, const std::string& title,
-                       std::optional<double> ModelBenchRow::*value) {
+               std::optional<double> ModelBenchRow::*value) {
   Panel panel{.title = title, .x_label = "resolution", .y_label = "", .series = {}};
   panel.y.from_zero = true;
   for (const ModelBenchRow& row : r.rows) {
@@ -78,9 +78,9 @@ std::string model_bench_text(const ModelBenchReport& r) {
     const bool same_pass = above != nullptr && above->pass == row.pass;
     const bool same_size = same_pass && above->resolution == row.resolution;
     table.add_row({same_pass ? "" : to_string(row.pass), same_size ? "" : std::to_string(row.resolution),
-                   same_size ? "" : grouped(row.tokens), row.attention, or_dash(row.ms, 1),
-                   or_dash(row.ms_median, 1), or_dash(row.images_per_second, 2),
-                   or_dash(row.speedup_over_full, 2, " x"), or_dash(row.peak_memory_mb, 0)});
+                   same_size ? "" : grouped(row.tokens), row.attention, or_dash(row.ms, 1), or_dash(row.ms_median, 1),
+                   or_dash(row.images_per_second, 2), or_dash(row.speedup_over_full, 2, " x"),
+                   or_dash(row.peak_memory_mb, 0)});
     if (!row.reason.empty()) {
       notes += fmt::format("{} at {}, {}: {}\n", row.attention, row.resolution, to_string(row.pass), row.reason);
     }

@@ -18,8 +18,8 @@ struct ReportEffort {
 std::vector<Sample> report_samples(const training::TrainedModel& subject, const ReportEffort& effort);
 
 /// Everything of one run. `say` hears what is being computed.
-PageRun report_run(const std::string& directory, const training::TrainedModel& subject,
-                           const ReportEffort& effort, const std::function<void(const std::string&)>& say);
+PageRun report_run(const std::string& directory, const training::TrainedModel& subject, const ReportEffort& effort,
+                   const std::function<void(const std::string&)>& say);
 
 /// The paper's boxes for the mechanisms that the runs have.
 std::vector<Box> paper_boxes(const std::vector<PageRun>& runs);

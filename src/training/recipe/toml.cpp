@@ -3,12 +3,15 @@
 
 #include <toml++/toml.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "training/recipe/options.h"
 
 namespace fib::training {
@@ -57,6 +60,13 @@ void read_value(Recipe& recipe, const std::string& section, const toml::key& key
   }
 }
 
+/// ": it belongs below [optimizer]", where that is known.
+std::string section_of(const std::string& key) {
+  for (const Option& option : options())
+    if (option.key == key) return ": it belongs below [" + option.section + "]";
+  return "";
+}
+
 void require_section(const std::string& name, const toml::node& node, const std::string& file) {
   std::vector<std::string> sections;
   for (const Option& option : options())
@@ -64,7 +74,7 @@ void require_section(const std::string& name, const toml::node& node, const std:
   for (const std::string& known : sections)
     if (known == name && node.is_table()) return;
   if (node.is_table()) throw std::invalid_argument(place(file, node) + unknown_name("section", name, sections));
-  throw std::invalid_argument(place(file, node) + "'" + name + "' stands below no [section]");
+  throw std::invalid_argument(place(file, node) + in_quotes(name) + " stands below no section" + section_of(name));
 }
 
 }  // namespace
@@ -85,7 +95,10 @@ void read_toml(Recipe& recipe, const std::string& text, const std::string& file)
 
 void read_toml_file(Recipe& recipe, const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in || std::filesystem::is_directory(file)) throw std::runtime_error("cannot read '" + file.string() + "'");
+  const int reason = std::filesystem::is_directory(file) ? EISDIR : in ? 0 : errno;
+  if (reason != 0)
+    throw std::runtime_error("cannot read " + in_quotes(file.string()) + ": " +
+                             std::generic_category().message(reason));
   read_toml(recipe, {std::istreambuf_iterator<char>(in), {}}, file.string());
 }
 

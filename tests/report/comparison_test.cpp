@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "report/run_comparison.h"
+
+namespace fib::report {
+namespace {
+
+RunRecord record(const std::string& name) {
+  RunRecord run;
+  run.name = name;
+  run.model = "vit_nano";
+  run.data = "mnist";
+  run.test_images = 1000;
+  run.test_top1 = 0.9;
+  run.images_per_second = 100;
+  run.pair_share = 1;
+  return run;
+}
+
+TEST(Comparison, says_what_a_run_gains) {
+  RunRecord fib = record("fib");
+  fib.pair_share = 0.03;
+  fib.images_per_second = 340;
+  fib.test_top1 = 0.904;
+  EXPECT_EQ(
+      comparison(fib, record("full")),
+      "fib looks at 3.0 % of the pairs, trains 3.4 × as fast as full and is 0.4 points better on the test images.");
+}
+
+TEST(Comparison, does_not_judge_runs_of_other_data_models_or_test_sets) {
+  const RunRecord full = record("full");
+  RunRecord other = record("other");
+  other.data = "cifar10";
+  EXPECT_EQ(comparison(other, full), "other is not compared with full: it has another dataset (cifar10, not mnist).");
+  EXPECT_EQ(speed_ratio(other, full), "–");
+  other = record("other");
+  other.model = "vit_tiny";
+  EXPECT_NE(why_not_comparable(other, full), "");
+  other = record("other");
+  other.test_images = 200;
+  EXPECT_NE(comparison(other, full).find("another number of test images (200, not 1,000)"), std::string::npos);
+}
+
+TEST(Comparison, has_no_ratio_where_a_speed_is_not_known) {
+  RunRecord untimed = record("untimed");
+  untimed.images_per_second = 0;
+  for (const auto& [a, b] : {std::pair{untimed, record("full")}, {record("full"), untimed}, {untimed, untimed}}) {
+    EXPECT_EQ(speed_ratio(a, b), "–");
+    for (const char* nonsense : {"inf", "nan"})
+      EXPECT_EQ(comparison(a, b).find(nonsense), std::string::npos) << comparison(a, b);
+  }
+  EXPECT_EQ(known_figure(0, 1, " ms"), "–");
+}
+
+}  // namespace
+}  // namespace fib::report
