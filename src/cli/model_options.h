@@ -18,7 +18,7 @@ struct ModelArguments {
 /// --model, --weights, --attention and its shorthands.
 void add_model_options(CLI::App& app, ModelArguments& arguments);
 
-/// The row and the attention, both found and checked: before a minute is spent on reading pictures or weights.
+/// The row and the attention, both found and checked: before a minute is spent on reading images or weights.
 models::Options model_options(const ModelArguments& arguments);
 
 }  // namespace fib::cli

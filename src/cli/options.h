@@ -16,7 +16,7 @@ struct IntegerRange {
   int64_t most;
 };
 
-/// Sides of pictures. 16,384 pixels in patches of 2 are 67 million tokens, far beyond what anyone computes.
+/// Sides of images. 16,384 pixels in patches of 2 are 67 million tokens, far beyond what anyone computes.
 inline constexpr IntegerRange kResolutions{1, 16384};
 
 /// An option that takes an integer, and says what it accepts when it gets something else.

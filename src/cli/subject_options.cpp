@@ -39,7 +39,7 @@ void add_subject_options(CLI::App& app, SubjectArguments& a, Subjects subjects) 
       ->capture_default_str();
   app.add_option("--data", a.data, "NAME or NAME:PATH, fib datasets lists them; folder:PATH is an image folder")
       ->type_name("KIND:PATH");
-  add_integer(app, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
+  add_integer(app, "--batch", a.batch, {1, 65536}, "images computed at once")->capture_default_str();
   add_preprocess_options(app, a.preprocess);
 }
 

@@ -29,7 +29,7 @@ struct SubjectArguments {
 
 enum class Subjects { one, many };
 
-/// --run, --checkpoint, --model, --weights, --attention, --data, --batch and how pictures are framed.
+/// --run, --checkpoint, --model, --weights, --attention, --data, --batch and how images are framed.
 void add_subject_options(CLI::App& app, SubjectArguments& arguments, Subjects subjects);
 
 }  // namespace fib::cli

@@ -56,7 +56,7 @@ struct Text {
   Align align = Align::start;
 };
 
-/// A small picture stretched over a rectangle, each of its pixels a sharp square.
+/// A small image stretched over a rectangle, each of its pixels a sharp square.
 struct Pixels {
   Rect at;
   uint32_t width, height;

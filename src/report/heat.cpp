@@ -14,7 +14,7 @@ Color mixed(Color a, Color b, double share) {
   return {blend(a.red, b.red, share), blend(a.green, b.green, share), blend(a.blue, b.blue, share)};
 }
 
-/// The picture in grey and at half its brightness, so that light on it is seen.
+/// The image in grey and at half its brightness, so that light on it is seen.
 Color dimmed(const uint8_t* rgb) {
   const double grey = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
   const auto level = static_cast<uint8_t>(std::lround(16 + 0.5 * grey));
@@ -36,22 +36,21 @@ Color heat_color(double share) {
   return mixed(kStops[below], kStops[below + 1], place - static_cast<double>(below));
 }
 
-Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weights, std::optional<size_t> marked,
+Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at) {
   constexpr Color kMark{86, 180, 233};
   const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(weights.size()))));
-  const uint32_t cell = std::max(1U, picture.side / grid);
+  const uint32_t cell = std::max(1U, image.side / grid);
   const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
   const double span = std::max(*most - *least, 1e-30);
-  Pixels pixels{at, picture.side, picture.side, {}};
-  pixels.rgb.reserve(picture.rgb.size());
-  for (uint32_t y = 0; y < picture.side; ++y) {
-    for (uint32_t x = 0; x < picture.side; ++x) {
-      const uint32_t row = std::min(y * grid / picture.side, grid - 1),
-                     column = std::min(x * grid / picture.side, grid - 1);
+  Pixels pixels{at, image.side, image.side, {}};
+  pixels.rgb.reserve(image.rgb.size());
+  for (uint32_t y = 0; y < image.side; ++y) {
+    for (uint32_t x = 0; x < image.side; ++x) {
+      const uint32_t row = std::min(y * grid / image.side, grid - 1),
+                     column = std::min(x * grid / image.side, grid - 1);
       const double share = (weights[row * grid + column] - *least) / span;
-      Color c =
-          mixed(dimmed(&picture.rgb[size_t{3} * (y * picture.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
+      Color c = mixed(dimmed(&image.rgb[size_t{3} * (y * image.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
       if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
         c = kMark;
       pixels.rgb.insert(pixels.rgb.end(), {c.red, c.green, c.blue});

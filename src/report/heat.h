@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of patches as light over a darkened picture.
+// Weights of patches as light over a darkened image.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace fib::report {
 
-/// A square picture of red, green and blue bytes.
-struct SquarePicture {
+/// A square image of red, green and blue bytes.
+struct SquareImage {
   uint32_t side = 0;
   std::vector<uint8_t> rgb;
 };
@@ -21,7 +21,7 @@ Color heat_color(double share);
 
 /// `weights` are those of a square grid of patches; the largest is brightest, the smallest dark. `marked` is framed:
 /// the patch that looks.
-Pixels heat_over(const SquarePicture& picture, const std::vector<double>& weights, std::optional<size_t> marked,
+Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at);
 
 }  // namespace fib::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text and pictures inside of HTML and SVG.
+// Text and images inside of HTML and SVG.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace fib::report {
 /// that are not UTF-8 are shown as escapes; lines stay lines.
 std::string escaped_markup(const std::string& text);
 
-/// A PNG file's bytes as the address of a picture: data:image/png;base64,…
+/// A PNG file's bytes as the address of an image: data:image/png;base64,…
 std::string png_uri(const std::string& png);
 
 }  // namespace fib::report

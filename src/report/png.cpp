@@ -12,7 +12,7 @@ namespace fib::report {
 namespace {
 
 struct Palette {
-  std::string entries;  ///< red, green, blue of each colour
+  std::string entries;  ///< red, green, blue of each color
   std::string indices;  ///< one byte per pixel
 };
 
@@ -27,7 +27,7 @@ std::string chunk(const std::string& type, const std::string& data) {
   return big_endian(static_cast<uint32_t>(data.size())) + body + big_endian(static_cast<uint32_t>(crc));
 }
 
-/// Pictures of a few colours and their blends fit 256, and are then a third of the size.
+/// Images of a few colors and their blends fit 256, and are then a third of the size.
 std::optional<Palette> find_palette(std::span<const uint8_t> rgb) {
   std::map<uint32_t, char> known;
   Palette palette;
@@ -54,7 +54,7 @@ std::string deflate_rows(std::span<const char> pixels, size_t row_bytes) {
   std::string packed(size, '\0');
   const int error = compress2(reinterpret_cast<Bytef*>(packed.data()), &size,
                               reinterpret_cast<const Bytef*>(raw.data()), raw.size(), Z_BEST_COMPRESSION);
-  if (error != Z_OK) throw std::runtime_error("cannot compress a picture of " + std::to_string(raw.size()) + " bytes");
+  if (error != Z_OK) throw std::runtime_error("cannot compress an image of " + std::to_string(raw.size()) + " bytes");
   packed.resize(size);
   return packed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and support sets in words, the same in tables and in pictures.
+// Numbers and support sets in words, the same in tables and in images.
 #pragma once
 
 #include <cstdint>

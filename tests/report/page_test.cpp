@@ -8,7 +8,7 @@
 #include <set>
 
 #include "files.h"
-#include "report/attention_picture.h"
+#include "report/attention_drawing.h"
 #include "report/markup.h"
 #include "report/plot.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 using test::mentions;
 
-SquarePicture picture(uint8_t level) { return {4, std::vector<uint8_t>(48, level)}; }
+SquareImage image(uint8_t level) { return {4, std::vector<uint8_t>(48, level)}; }
 
 PageRun run_named(const std::string& name, const std::string& attention) {
   PageRun run;
@@ -39,7 +39,7 @@ PageRun run_named(const std::string& name, const std::string& attention) {
   run.config = "[model]\nattention = \"" + attention + "\"\n";
   run.diversity = Box{name, 30, 40, 45, 50, 60};
   run.confusion = {{8, 2}, {1, 9}};
-  run.mistakes = {{"image 3", picture(90), 0, 1, 0.97}};
+  run.mistakes = {{"image 3", image(90), 0, 1, 0.97}};
   run.maps = {{{0.1, 0.2, 0.3, 0.4}, {0.4, 0.3, 0.2, 0.1}, 1, 0.6}};
   return run;
 }
@@ -52,7 +52,7 @@ Page small_page() {
   page.class_names = {"boot", "coat"};
   page.diversity_images = 100;
   page.paper_diversity = {{"full", 27, 37, 43, 48, 61, true}};
-  page.samples = {{"image 0", picture(50), 0}};
+  page.samples = {{"image 0", image(50), 0}};
   page.runs = {run_named("full", "full"), run_named("fib", "fibottention")};
   page.runs[1].support = make_support(AttentionSpec::parse("fibottention"), {.patches = 16, .heads = 2});
   return page;
@@ -170,23 +170,23 @@ TEST(Markup, encodes_bytes_in_base64) {
 TEST(Heat, is_brightest_where_the_weight_is_largest) {
   const auto luma = [](Color c) { return 0.299 * c.red + 0.587 * c.green + 0.114 * c.blue; };
   for (int i = 1; i <= 20; ++i) EXPECT_GT(luma(heat_color(i / 20.0)), luma(heat_color((i - 1) / 20.0)));
-  const Pixels heat = heat_over(picture(128), {0, 0, 0.2, 0}, std::nullopt, {});
+  const Pixels heat = heat_over(image(128), {0, 0, 0.2, 0}, std::nullopt, {});
   const auto at = [&](size_t x, size_t y) { return heat.rgb[3 * (4 * y + x)]; };
   EXPECT_GT(at(0, 3), 200) << "lower left";
   EXPECT_EQ(at(3, 3), at(0, 0));
   EXPECT_LT(at(0, 0), 100) << "dimmed";
-  const Pixels even = heat_over(picture(128), {0.25, 0.25, 0.25, 0.25}, std::nullopt, {});
+  const Pixels even = heat_over(image(128), {0.25, 0.25, 0.25, 0.25}, std::nullopt, {});
   EXPECT_LT(even.rgb[0], 100) << "attention without a preference lights nothing";
-  const Pixels marked = heat_over(picture(128), {1, 1, 1, 1}, 3, {});
+  const Pixels marked = heat_over(image(128), {1, 1, 1, 1}, 3, {});
   EXPECT_EQ(marked.rgb[3 * 15], 86);
   EXPECT_NE(marked.rgb[0], 86);
 }
 
-TEST(AttentionPicture, draws_a_panel_for_every_head_and_their_mean) {
+TEST(AttentionDrawing, draws_a_panel_for_every_head_and_their_mean) {
   const std::vector<std::vector<double>> heads = {{1, 0, 0, 0}, {0, 0, 0, 1}};
   EXPECT_EQ(mean_of_heads(heads), (std::vector<double>{0.5, 0, 0, 0.5}));
   const Drawing drawing = draw_attention(
-      {{"title", "subtitle", picture(9), {1, 1, 1, 1}, {{"class token", {heads, heads, heads}, std::nullopt}}}});
+      {{"title", "subtitle", image(9), {1, 1, 1, 1}, {{"class token", {heads, heads, heads}, std::nullopt}}}});
   const auto panels = std::count_if(drawing.items.begin(), drawing.items.end(),
                                     [](const auto& item) { return std::holds_alternative<Pixels>(item); });
   EXPECT_EQ(panels, 2 + 3 * 3);

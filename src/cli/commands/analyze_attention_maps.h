@@ -21,7 +21,7 @@ struct MapsArguments {
 
 inline void declare(CLI::App& command, MapsArguments& a) {
   add_subject_options(command, a.subjects, Subjects::many);
-  command.add_option("IMAGE", a.files, "pictures to look at");
+  command.add_option("IMAGE", a.files, "images to look at");
   add_integers(command, "--index", a.indices, {0, INT64_MAX}, "images of the test set, from 0; the first by default");
   add_integers(command, "--patch", a.patch, {1, 16384}, "row and column from 1 of the patch that looks; the middle");
   command.add_option("-o,--out", a.out, "the drawing, .svg or .png")->type_name("FILE");

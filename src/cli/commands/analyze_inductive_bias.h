@@ -18,7 +18,7 @@ inline void declare(CLI::App& command, BiasArguments& a) {
   add_layer_option(command, a);
   command
       .add_option("--boxes", a.boxes,
-                  "lines index,left,top,right,bottom: image of the test set from 0, pixels of the stored picture")
+                  "lines index,left,top,right,bottom: image of the test set from 0, pixels of the stored image")
       ->type_name("F.csv");
   command.footer(
       "Regions: boxes of tiny-imagenet, --boxes, or for grey data patches half of whose pixels exceed 25 of 255.\n"

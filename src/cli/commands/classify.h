@@ -23,12 +23,12 @@ inline void declare(CLI::App& command, ClassifyArguments& a) {
   add_model_options(command, a.model);
   command.add_option("--labels", a.labels, "names of the classes: a JSON array, or an object by index")
       ->type_name("F.json");
-  add_integer(command, "--top", a.top, {1, 1000000}, "classes to show per picture")->capture_default_str();
+  add_integer(command, "--top", a.top, {1, 1000000}, "classes to show per image")->capture_default_str();
   add_preprocess_options(command, a.preprocess);
   command.add_flag("--json", a.json, "for machines");
   command.add_option("IMAGE", a.images, "JPEG, PNG or WebP")->required()->type_name("");
   command.footer(
-      "A picture that cannot be read is reported, the others are classified, and the exit code is 1.\n"
+      "An image that cannot be read is reported, the others are classified, and the exit code is 1.\n"
       "Example: fib classify --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --labels classes.json a.jpg "
       "b.png");
 }

@@ -17,7 +17,7 @@ struct InferArguments {
 
 inline void declare(CLI::App& command, InferArguments& a) {
   add_model_options(command, a.model);
-  command.add_option("--input", a.input, "preprocessed pictures [B,3,H,W], float32 or float64")
+  command.add_option("--input", a.input, "preprocessed images [B,3,H,W], float32 or float64")
       ->type_name("X.npy")
       ->required();
   command.add_option("--out", a.output, "where the logits [B,classes] go")->type_name("LOGITS.npy")->required();
@@ -25,9 +25,9 @@ inline void declare(CLI::App& command, InferArguments& a) {
       ->check(CLI::IsMember({"f32", "f64"}))
       ->type_name("f32|f64")
       ->capture_default_str();
-  add_integer(command, "--batch", a.batch, {1, 65536}, "pictures computed at once")->capture_default_str();
+  add_integer(command, "--batch", a.batch, {1, 65536}, "images computed at once")->capture_default_str();
   command.footer(
-      "Pictures of another size than the model's are taken as they are: position embeddings are interpolated.\n"
+      "Images of another size than the model's are taken as they are: position embeddings are interpolated.\n"
       "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy");
 }
 

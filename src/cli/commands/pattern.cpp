@@ -12,7 +12,7 @@
 #include "cli/layer_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "report/pattern_picture.h"
+#include "report/pattern_drawing.h"
 #include "report/pattern_summary.h"
 #include "report/words.h"
 #include "report/wythoff_table.h"
@@ -63,7 +63,7 @@ std::string title(const AttentionSpec& spec, const LayerArguments& a) {
   return spec.to_string() + (a.layer != LayerArguments::kNoLayer ? fmt::format(", layer {}", a.layer) : "");
 }
 
-void write_pictures(const PatternArguments& a, const AttentionSpec& spec, const SupportSet& support) {
+void write_drawings(const PatternArguments& a, const AttentionSpec& spec, const SupportSet& support) {
   if (a.png.empty() && a.svg.empty()) return;
   const report::Drawing drawing = report::draw_pattern(title(spec, a.layer), support);
   if (!a.svg.empty()) write_file_atomically(a.svg, report::to_svg(drawing));
@@ -84,7 +84,7 @@ void run(const PatternArguments& a, const Globals& globals) {
   const AttentionSpec spec = attention_spec(a.attention);
   attention::require_pattern(spec);
   const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
-  write_pictures(a, spec, support);
+  write_drawings(a, spec, support);
   if (a.json) {
     print_json(report::pattern_json(spec, support));
   } else if (!globals.quiet) {

@@ -27,7 +27,7 @@ inline void declare(CLI::App& command, ReportArguments& a) {
       ->capture_default_str();
   add_integer(command, "--images", a.images, {1, 10'000'000}, "test images for confusion and mistakes")
       ->capture_default_str();
-  add_integer(command, "--samples", a.samples, {1, 32}, "pictures with attention maps")->capture_default_str();
+  add_integer(command, "--samples", a.samples, {1, 32}, "images with attention maps")->capture_default_str();
   command.footer("Example: fib report runs/full runs/fibottention -o report.html");
 }
 

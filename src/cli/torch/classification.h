@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a picture's file to its most probable classes, and how they are shown.
+// From an image's file to its most probable classes, and how they are shown.
 #pragma once
 
 #include <torch/torch.h>

@@ -15,7 +15,7 @@
 namespace fib::cli {
 namespace {
 
-/// Pictures computed at once: more gain nothing on a CPU, and results come sooner.
+/// Images computed at once: more gain nothing on a CPU, and results come sooner.
 constexpr size_t kBatch = 8;
 
 std::vector<std::string> read_class_names(const std::string& file, int64_t classes) {
@@ -94,7 +94,7 @@ void run(const ClassifyArguments& a, const Globals& globals) {
   if (a.json) print_json(json);
   if (classified < a.images.size()) {
     throw std::runtime_error(
-        fmt::format("{} of {} pictures could not be classified", a.images.size() - classified, a.images.size()));
+        fmt::format("{} of {} images could not be classified", a.images.size() - classified, a.images.size()));
   }
 }
 

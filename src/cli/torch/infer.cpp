@@ -21,7 +21,7 @@ at::Tensor as_tensor(const NpyArray& array) {
                                           : view(array.values<float>(), at::kFloat);
 }
 
-/// Any number of pictures, `batch` at a time, so that memory does not grow with the file.
+/// Any number of images, `batch` at a time, so that memory does not grow with the file.
 at::Tensor logits_of(models::Model& model, const at::Tensor& images, at::ScalarType type, int64_t batch) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> parts;
@@ -38,7 +38,7 @@ void write_logits(AtomicFile& file, const at::Tensor& logits) {
 void check_input(const at::Tensor& images, const std::string& file) {
   if (images.dim() == 4 && images.numel() > 0) return;
   throw std::runtime_error(
-      fmt::format("{} must hold pictures [B,3,H,W], got [{}]", file, fmt::join(images.sizes(), ",")));
+      fmt::format("{} must hold images [B,3,H,W], got [{}]", file, fmt::join(images.sizes(), ",")));
 }
 
 void run(const InferArguments& a, const Globals& /*globals*/) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a picture becomes a model's input; what the options do not say follows the model.
+// How an image becomes a model's input; what the options do not say follows the model.
 #pragma once
 
 #include "cli/subject_options.h"

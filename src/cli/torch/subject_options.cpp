@@ -13,7 +13,7 @@ namespace {
 
 using training::TrainedModel;
 
-/// A picture is framed by the options; where a dataset knows its mean and deviation, they are what models of it were
+/// An image is framed by the options; where a dataset knows its mean and deviation, they are what models of it were
 /// trained with, and only an image folder leaves them to the model.
 PipelineConfig view_for(const SubjectArguments& a, const DatasetInfo& info, const Preprocess& p) {
   PipelineConfig config = evaluation_config(info, static_cast<int>(p.crop), 1.0);

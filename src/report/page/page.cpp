@@ -37,7 +37,7 @@ std::string section(const std::string& id, const std::string& title, const std::
       id, title, lead, body);
 }
 
-std::string picture_tag(const Pixels& pixels, int shown_side, const std::string& alt) {
+std::string image_tag(const Pixels& pixels, int shown_side, const std::string& alt) {
   return fmt::format("<img src=\"{}\" width=\"{}\" height=\"{}\" alt=\"{}\">",
                      png_uri(encode_png(pixels.rgb, pixels.width, pixels.height)), shown_side, shown_side,
                      escaped_markup(alt));

@@ -15,15 +15,15 @@
 
 namespace fib::report {
 
-/// A picture that was taken for something else, with certainty.
+/// An image that was taken for something else, with certainty.
 struct Mistake {
-  std::string item;  ///< which picture
-  SquarePicture picture;
+  std::string item;  ///< which image
+  SquareImage image;
   int64_t truth = 0, predicted = 0;
   double probability = 0;  ///< that the model gave to its answer
 };
 
-/// Where a model looks in one of the sample pictures.
+/// Where a model looks in one of the sample images.
 struct SampleMaps {
   std::vector<double> rollout, last_layer;  ///< over patches; empty where the mechanism has no maps
   int64_t predicted = 0;
@@ -32,7 +32,7 @@ struct SampleMaps {
 
 struct Sample {
   std::string item;
-  SquarePicture picture;
+  SquareImage image;
   int64_t truth = 0;
 };
 

@@ -47,9 +47,9 @@ figure { margin: 0; }
 .paper { background: #ffffff; border: 1px solid var(--line); border-radius: .5rem; padding: .5rem; overflow-x: auto; }
 .paper svg { max-width: 100%; height: auto; display: block; min-width: 34rem; }
 img { display: block; image-rendering: pixelated; border-radius: .25rem; max-width: 100%; height: auto; }
-.picture { width: 8rem; font-size: .82rem; line-height: 1.35; }
-.picture img { width: 8rem; }
-.picture figcaption { margin-top: .3rem; }
+.image { width: 8rem; font-size: .82rem; line-height: 1.35; }
+.image img { width: 8rem; }
+.image figcaption { margin-top: .3rem; }
 .confusion td, .confusion th { padding: .3rem .45rem; font-size: .82rem; text-align: right;
   border: 1px solid var(--line); }
 .confusion th { font-weight: 500; white-space: nowrap; }
@@ -61,7 +61,7 @@ details { margin: .75rem 0; }
 summary { cursor: pointer; font-weight: 600; padding: .25rem 0; }
 footer { margin-top: 4rem; padding-bottom: 2.5rem; color: var(--muted); font-size: .9rem; }
 @media (max-width: 40rem) { body { font-size: 15px; } h1 { font-size: 1.5rem; } th, td { padding: .35rem .5rem; }
-  .picture, .picture img { width: 6.2rem; } .row { gap: .75rem; } }
+  .image, .image img { width: 6.2rem; } .row { gap: .75rem; } }
 @media print { :root { --ground: #ffffff; --card: #ffffff; --text: #000000; --muted: #444444; --line: #bbbbbb;
   --grid: #cccccc;
   --accent: #000000; --series-0: #5c5c5c; --series-1: #c04e00; --series-2: #0072b2; }

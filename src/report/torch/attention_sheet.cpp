@@ -26,10 +26,10 @@ MapsOfQuery maps_of(const std::string& title, const at::Tensor& maps, std::optio
 
 }  // namespace
 
-SquarePicture small_view(const training::TrainedModel& subject, const Image& image) {
+SquareImage small_view(const training::TrainedModel& subject, const Image& image) {
   CounterRng unused(0);
   Image input = Pipeline(subject.view).transformed(image, unused);
-  // Four pixels per patch are enough to see the picture behind them.
+  // Four pixels per patch are enough to see the image behind them.
   const int64_t enough = std::max<int64_t>(56, 4 * subject.module->dimensions().grid().width);
   if (enough < input.width) input = resize(input, {enough, enough}, Filter::bicubic);
   return {static_cast<uint32_t>(input.width), std::move(input.pixels)};
@@ -45,7 +45,7 @@ LookedAt look_at(const training::TrainedModel& subject, const Image& image, std:
   looked.probability = probabilities[looked.predicted].item<double>();
   looked.patch = patch.value_or(grid.height / 2 * grid.width + grid.width / 2);
   looked.maps = analysis::attention_maps(*subject.module, x, looked.patch);
-  looked.picture = small_view(subject, image);
+  looked.image = small_view(subject, image);
   return looked;
 }
 
@@ -73,7 +73,7 @@ AttentionSheet attention_sheet(const training::TrainedModel& subject, const Look
   if (looked.label) verdict = class_name(info, *looked.label) + ", " + verdict;
   return {fmt::format("{}: {} with {}", looked.name, subject.model, subject.attention),
           verdict,
-          looked.picture,
+          looked.image,
           numbers(looked.maps.rollout),
           {maps_of("where the class token looks", looked.maps.from_cls, std::nullopt),
            maps_of(fmt::format("where patch {},{} looks (row, column)", looked.patch / columns + 1,

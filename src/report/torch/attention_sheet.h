@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a trained model and a picture to what is drawn of its attention.
+// From a trained model and an image to what is drawn of its attention.
 #pragma once
 
 #include <optional>
 
 #include "analysis/torch/attention_maps.h"
-#include "report/attention_picture.h"
+#include "report/attention_drawing.h"
 #include "training/torch/trained_model.h"
 
 namespace fib::report {
@@ -17,15 +17,15 @@ struct LookedAt {
   int64_t predicted = 0;
   double probability = 0;
   int64_t patch = 0;
-  SquarePicture picture;  ///< small enough for many copies
+  SquareImage image;  ///< small enough for many copies
   analysis::AttentionMaps maps;
 };
 
 /// `patch` counts in reading order; none is the middle one. Throws what analysis::attention_maps throws.
 LookedAt look_at(const training::TrainedModel& subject, const Image& image, std::optional<int64_t> patch);
 
-/// A picture as the model sees it, small enough to be shown often.
-SquarePicture small_view(const training::TrainedModel& subject, const Image& image);
+/// An image as the model sees it, small enough to be shown often.
+SquareImage small_view(const training::TrainedModel& subject, const Image& image);
 
 /// The name of a class, or its number.
 std::string class_name(const DatasetInfo& info, int64_t index);

@@ -11,7 +11,7 @@
 #include "analysis/statistics.h"
 #include "analysis/torch/predictions.h"
 #include "attention/registry.h"
-#include "report/attention_picture.h"
+#include "report/attention_drawing.h"
 #include "report/torch/attention_sheet.h"
 #include "training/run/summary.h"
 

@@ -10,11 +10,11 @@ namespace fib::report {
 struct ReportEffort {
   int64_t images = 0;            ///< test images that are classified
   int64_t diversity_images = 0;  ///< of them, those whose diversity is measured
-  int64_t samples = 0;           ///< pictures with maps
-  int64_t mistakes = 0;          ///< pictures of each run
+  int64_t samples = 0;           ///< images with maps
+  int64_t mistakes = 0;          ///< images of each run
 };
 
-/// The sample pictures: evenly chosen from the first run's test set, and seen as its model sees them.
+/// The sample images: evenly chosen from the first run's test set, and seen as its model sees them.
 std::vector<Sample> report_samples(const training::TrainedModel& subject, const ReportEffort& effort);
 
 /// Everything of one run. `say` hears what is being computed.

@@ -73,10 +73,10 @@ TEST_F(Analyze, diversity_of_runs_beside_the_papers) {
 }
 
 TEST_F(Analyze, diversity_of_weights_without_a_run) {
-  fs::create_directories(path("pictures/0"));
-  fs::copy_file(fs::path(FIB_TEST_DATA) / "images/rgb.jpg", path("pictures/0/rgb.jpg"));
+  fs::create_directories(path("images/0"));
+  fs::copy_file(fs::path(FIB_TEST_DATA) / "images/rgb.jpg", path("images/0/rgb.jpg"));
   const Outcome outcome =
-      run_fib(with_mini_vit("analyze diversity") + "--attention fibottention --json --data folder:" + path("pictures"));
+      run_fib(with_mini_vit("analyze diversity") + "--attention fibottention --json --data folder:" + path("images"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(json::parse(outcome.out)["rows"][0]["images"], 1);
 }

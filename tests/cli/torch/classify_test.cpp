@@ -60,7 +60,7 @@ TEST(Classify, gives_probabilities_that_sum_to_one_and_null_without_names) {
 }
 
 TEST(Classify, goes_on_after_pictures_that_cannot_be_read) {
-  const std::string text = broken_picture("text.jpg", "not a picture\n");
+  const std::string text = broken_picture("text.jpg", "not an image\n");
   const std::string whole = read_file(std::filesystem::path(kPicture));
   const std::string cut = broken_picture("cut.jpg", whole.substr(0, whole.size() / 2));
   const Outcome outcome = run_fib(with_mini_vit("classify") + "--json " + text + " " + kPicture + " " + cut + " " +
@@ -70,8 +70,7 @@ TEST(Classify, goes_on_after_pictures_that_cannot_be_read) {
   ASSERT_EQ(result.size(), 2u);
   EXPECT_EQ(result[1]["image"], kPicture);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 5) << outcome.err;
-  for (const char* part :
-       {"text.jpg", "cut.jpg", "truncated", "huge.png", "20000", "/nowhere.png", "4 of 6 pictures"}) {
+  for (const char* part : {"text.jpg", "cut.jpg", "truncated", "huge.png", "20000", "/nowhere.png", "4 of 6 images"}) {
     EXPECT_TRUE(mentions(outcome.err, part));
   }
 }

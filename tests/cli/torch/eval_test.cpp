@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Classes 0 … count-1, each with the same two pictures.
+/// Classes 0 … count-1, each with the same two images.
 std::string picture_folder(int count) {
   const std::string folder = scratch_path("folder");
   fs::remove_all(folder);
@@ -32,7 +32,7 @@ TEST(Eval, counts_right_answers_over_a_folder_that_has_every_class_once) {
   EXPECT_EQ(result["attention"], "full");
   EXPECT_EQ(result["data"], "folder:" + folder);
   EXPECT_EQ(result["images"], 20);
-  // Each picture is in every class, so it is right once of ten, and five times among the best five.
+  // Each image is in every class, so it is right once of ten, and five times among the best five.
   EXPECT_DOUBLE_EQ(result["top1"], 0.1);
   EXPECT_DOUBLE_EQ(result["top5"], 0.5);
   EXPECT_GT(result["loss"], 0.0);
@@ -66,7 +66,7 @@ TEST(Eval, refuses_folders_it_cannot_use) {
 
 TEST(Eval, names_the_picture_that_cannot_be_read) {
   const std::string folder = picture_folder(2);
-  write_file(folder + "/1/broken.jpg", "not a picture\n");
+  write_file(folder + "/1/broken.jpg", "not an image\n");
   expect_refusal(run_fib(with_mini_vit("eval") + "--data folder:" + folder), 1, {"broken.jpg"});
 }
 

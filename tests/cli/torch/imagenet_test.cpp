@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ViT-Ti with the weights of timm on 200 pictures of the ImageNet validation set, against timm's own results:
+// ViT-Ti with the weights of timm on 200 images of the ImageNet validation set, against timm's own results:
 //   FIB_VIT_WEIGHTS   vit_tiny_patch16_224.safetensors
-//   FIB_IMAGENET_VAL  a folder of class folders named by index, with those pictures
+//   FIB_IMAGENET_VAL  a folder of class folders named by index, with those images
 #include <cstdlib>
 #include <filesystem>
 
@@ -16,10 +16,10 @@ class ImageNet : public testing::Test {
  protected:
   void SetUp() override {
     const char* weights = std::getenv("FIB_VIT_WEIGHTS");
-    const char* pictures = std::getenv("FIB_IMAGENET_VAL");
-    if (weights == nullptr || pictures == nullptr) GTEST_SKIP() << "FIB_VIT_WEIGHTS and FIB_IMAGENET_VAL are not set";
+    const char* images = std::getenv("FIB_IMAGENET_VAL");
+    if (weights == nullptr || images == nullptr) GTEST_SKIP() << "FIB_VIT_WEIGHTS and FIB_IMAGENET_VAL are not set";
     model_ = " --model vit_tiny_patch16_224 --weights " + std::string(weights);
-    pictures_ = pictures;
+    pictures_ = images;
   }
 
   std::string model_, pictures_;
@@ -35,12 +35,12 @@ TEST_F(ImageNet, accuracy_is_timms) {
 }
 
 TEST_F(ImageNet, first_picture_has_timms_classes_and_logits) {
-  std::string picture;
+  std::string image;
   for (const auto& entry : std::filesystem::directory_iterator(pictures_ + "/000")) {
-    if (entry.path().stem().string().ends_with("00000293")) picture = entry.path();
+    if (entry.path().stem().string().ends_with("00000293")) image = entry.path();
   }
-  ASSERT_NE(picture, "") << "no picture …00000293 in class 000";
-  const Outcome outcome = run_fib("classify --json" + model_ + " " + picture);
+  ASSERT_NE(image, "") << "no image …00000293 in class 000";
+  const Outcome outcome = run_fib("classify --json" + model_ + " " + image);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json top = json::parse(outcome.out)[0]["top"];
   const std::vector<int> classes = {394, 0, 391, 389, 390};

@@ -31,7 +31,7 @@ inline void write_images(const std::string& prefix, uint32_t count) {
   write_idx(prefix + "-labels-idx1-ubyte", {count}, labels);
 }
 
-/// 80 pictures to train on and 30 to test with, below `folder`.
+/// 80 images to train on and 30 to test with, below `folder`.
 inline void write_tiny_mnist(const std::filesystem::path& folder) {
   std::filesystem::create_directory(folder);
   write_images((folder / "train").string(), 80);

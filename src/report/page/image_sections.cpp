@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the page that show pictures.
+// The parts of the page that show images.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "report/markup.h"
 #include "report/page/sections.h"
-#include "report/pattern_picture.h"
+#include "report/pattern_drawing.h"
 #include "report/words.h"
 
 namespace fib::report {
@@ -16,16 +16,16 @@ constexpr int kShownSide = 128;
 /// A table with more classes than this cannot be read; its largest entries can.
 constexpr size_t kMostClasses = 20;
 
-Pixels plain(const SquarePicture& p) { return {{}, p.side, p.side, p.rgb}; }
+Pixels plain(const SquareImage& p) { return {{}, p.side, p.side, p.rgb}; }
 
-std::string figure(const std::string& picture, const std::string& caption) {
-  return fmt::format("<figure class=\"picture\">{}<figcaption>{}</figcaption></figure>\n", picture, caption);
+std::string figure(const std::string& image, const std::string& caption) {
+  return fmt::format("<figure class=\"image\">{}<figcaption>{}</figcaption></figure>\n", image, caption);
 }
 
 std::string map_figure(const Page& page, const Sample& sample, const SampleMaps& maps,
                        const std::vector<double>& weights, const std::string& what) {
-  const std::string alt = fmt::format("{} over a picture of {}", what, class_label(page, sample.truth));
-  return figure(picture_tag(heat_over(sample.picture, weights, std::nullopt, {}), kShownSide, alt),
+  const std::string alt = fmt::format("{} over an image of {}", what, class_label(page, sample.truth));
+  return figure(image_tag(heat_over(sample.image, weights, std::nullopt, {}), kShownSide, alt),
                 fmt::format("{}: {}, {:.0f} %", escaped_markup(what), escaped_markup(class_label(page, maps.predicted)),
                             100 * maps.probability));
 }
@@ -33,8 +33,7 @@ std::string map_figure(const Page& page, const Sample& sample, const SampleMaps&
 std::string sample_row(const Page& page, size_t s) {
   const Sample& sample = page.samples[s];
   const std::string truth = class_label(page, sample.truth);
-  std::string row =
-      figure(picture_tag(plain(sample.picture), kShownSide, "picture of " + truth), escaped_markup(truth));
+  std::string row = figure(image_tag(plain(sample.image), kShownSide, "image of " + truth), escaped_markup(truth));
   for (const PageRun& run : page.runs) {
     if (s >= run.maps.size() || run.maps[s].rollout.empty()) continue;
     const SampleMaps& maps = run.maps[s];
@@ -122,7 +121,7 @@ std::string maps_section(const Page& page) {
   return section(
       "maps", "Attention maps",
       "Where the class token looks: through all layers (rollout), and in the last layer, the mean of its heads. "
-      "Below each: what the picture was taken for.",
+      "Below each: what the image was taken for.",
       body);
 }
 
@@ -146,7 +145,7 @@ std::string mistakes_section(const Page& page) {
     for (const Mistake& m : run.mistakes) {
       const std::string truth = class_label(page, m.truth), taken = class_label(page, m.predicted);
       row += figure(
-          picture_tag(plain(m.picture), kShownSide, fmt::format("{}: a {} taken for a {}", m.item, truth, taken)),
+          image_tag(plain(m.image), kShownSide, fmt::format("{}: a {} taken for a {}", m.item, truth, taken)),
           fmt::format("{}, taken for {}, {:.0f} %", escaped_markup(truth), escaped_markup(taken), 100 * m.probability));
     }
     body += "<h3>" + escaped_markup(run.record.name) + "</h3>\n<div class=\"row\">" + row + "</div>\n";

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures are decoded again and looked at pixel by pixel.
+// Images are decoded again and looked at pixel by pixel.
+#include "report/drawing.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
 #include "data/images/image.h"
-#include "report/drawing.h"
 #include "report/mask_panel.h"
-#include "report/pattern_picture.h"
+#include "report/pattern_drawing.h"
 #include "report/png.h"
 
 namespace fib::report {
@@ -68,18 +69,18 @@ void expect_mask(const SupportSet& s, int64_t head, double room) {
 
 }  // namespace
 
-TEST(Png, keeps_every_pixel_with_few_and_with_many_colours) {
-  for (int colours : {2, 256, 257, 5000}) {
+TEST(Png, keeps_every_pixel_with_few_and_with_many_colors) {
+  for (int colors : {2, 256, 257, 5000}) {
     constexpr uint32_t width = 91, height = 67;
     std::vector<uint8_t> rgb;
     for (uint32_t i = 0; i < width * height; ++i) {
-      const uint32_t c = i % static_cast<uint32_t>(colours);
+      const uint32_t c = i % static_cast<uint32_t>(colors);
       rgb.insert(rgb.end(), {static_cast<uint8_t>(c), static_cast<uint8_t>(c >> 8), static_cast<uint8_t>(c * 7)});
     }
     const cv::Mat image = decode(encode_png(rgb, width, height));
     ASSERT_EQ(image.cols, static_cast<int>(width));
     ASSERT_EQ(image.rows, static_cast<int>(height));
-    for (size_t i = 0; i < rgb.size(); ++i) ASSERT_EQ(image.data[i / 3 * 3 + 2 - i % 3], rgb[i]) << colours << " " << i;
+    for (size_t i = 0; i < rgb.size(); ++i) ASSERT_EQ(image.data[i / 3 * 3 + 2 - i % 3], rgb[i]) << colors << " " << i;
   }
 }
 
@@ -122,7 +123,7 @@ TEST(MaskPanel, shades_lines_too_close_to_be_told_apart) {
   EXPECT_NEAR(darkness(image, {50, 50, 100, 100}), 0.3, 0.02);
 }
 
-TEST(PatternPicture, is_small_whatever_the_number_of_tokens) {
+TEST(PatternDrawing, is_small_whatever_the_number_of_tokens) {
   for (int64_t n : {196, 4096, 1048576}) {
     const Drawing d = draw_pattern("fibottention", make("fibottention", {.patches = n}));
     EXPECT_LT(to_svg(d).size(), 30000u) << n;
@@ -131,7 +132,7 @@ TEST(PatternPicture, is_small_whatever_the_number_of_tokens) {
   EXPECT_LT(to_svg(draw_pattern("bigbird", make("bigbird", {.patches = 4096}))).size(), 500000u);
 }
 
-TEST(PatternPicture, says_window_and_offsets_under_each_head) {
+TEST(PatternDrawing, says_window_and_offsets_under_each_head) {
   const std::string svg = to_svg(draw_pattern("fibottention", make("fibottention")));
   EXPECT_EQ(svg.rfind("<svg ", 0), 0u);
   EXPECT_NE(svg.find(">head 12, w = 65<"), std::string::npos);
@@ -140,7 +141,7 @@ TEST(PatternPicture, says_window_and_offsets_under_each_head) {
   EXPECT_NE(svg.find("9,192 pairs, 98.01 % pruned"), std::string::npos);
 }
 
-TEST(PatternPicture, keeps_texts_inside_and_apart) {
+TEST(PatternDrawing, keeps_texts_inside_and_apart) {
   for (int64_t heads : {1, 2, 3, 5, 7, 12, 16, 24, 64, 300}) {
     for (int64_t n : {1, 3, 50, 196, 1000}) {
       const SupportSet s = make("powers-of-2", {.patches = n, .cls = 1, .heads = heads});

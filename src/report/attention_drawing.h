@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a model looks in a picture: layers down, heads across, drawn over the picture itself.
+// Where a model looks in an image: layers down, heads across, drawn over the image itself.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct MapsOfQuery {
 
 struct AttentionSheet {
   std::string title, subtitle;
-  SquarePicture picture;
+  SquareImage image;
   std::vector<double> rollout;
   std::vector<MapsOfQuery> queries;
 };

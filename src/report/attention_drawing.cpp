@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/attention_picture.h"
+#include "report/attention_drawing.h"
 
 #include <fmt/format.h>
 
@@ -34,17 +34,17 @@ class Sheet {
     drawing_.width = std::max(drawing_.width, at.x + text_width(line.size(), size) + kSheetMargin);
   }
 
-  void picture(Pixels pixels) {
+  void image(Pixels pixels) {
     drawing_.width = std::max(drawing_.width, pixels.at.x + pixels.at.width + kSheetMargin);
     drawing_.items.emplace_back(std::move(pixels));
   }
 
   void draw_large() {
-    const SquarePicture& p = sheet_.picture;
+    const SquareImage& p = sheet_.image;
     const double second = kSheetMargin + kSheetLarge + 4 * kSheetGap;
-    picture({{kSheetMargin, y_, kSheetLarge, kSheetLarge}, p.side, p.side, p.rgb});
-    picture(heat_over(p, sheet_.rollout, std::nullopt, {second, y_, kSheetLarge, kSheetLarge}));
-    text({kSheetMargin, y_ + kSheetLarge + 18}, "the picture", kSheetCaption, false);
+    image({{kSheetMargin, y_, kSheetLarge, kSheetLarge}, p.side, p.side, p.rgb});
+    image(heat_over(p, sheet_.rollout, std::nullopt, {second, y_, kSheetLarge, kSheetLarge}));
+    text({kSheetMargin, y_ + kSheetLarge + 18}, "the image", kSheetCaption, false);
     text({second, y_ + kSheetLarge + 18}, "rollout", kSheetCaption, false);
     y_ += kSheetLarge + 40;
   }
@@ -67,10 +67,10 @@ class Sheet {
 
   void draw_row(const MapsOfQuery& query, size_t layer, double x, double side) {
     for (const std::vector<double>& weights : query.weights[layer]) {
-      picture(heat_over(sheet_.picture, weights, query.marked, {x, y_, side, side}));
+      image(heat_over(sheet_.image, weights, query.marked, {x, y_, side, side}));
       x += side + kSheetGap;
     }
-    picture(heat_over(sheet_.picture, mean_of_heads(query.weights[layer]), query.marked, {x, y_, side, side}));
+    image(heat_over(sheet_.image, mean_of_heads(query.weights[layer]), query.marked, {x, y_, side, side}));
   }
 
   Drawing& drawing_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/pattern_picture.h"
+#include "report/pattern_drawing.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ constexpr double kMargin = 28, kGap = 26, kTitle = 22, kBody = 15, kCaption = 14
 constexpr double kNarrowest = 220;  ///< a column must hold its captions
 constexpr int64_t kMaxPanels = 256;
 
-/// Columns that leave the last row fullest, among those that make the picture a little wider than high.
+/// Columns that leave the last row fullest, among those that make the image a little wider than high.
 int64_t column_count(int64_t panels) {
   const double ideal = std::sqrt(static_cast<double>(panels) * 4.0 / 3.0);
   const auto waste = [&](int64_t c) { return (c - panels % c) % c; };
@@ -34,7 +34,7 @@ int64_t column_count(int64_t panels) {
   return best;
 }
 
-/// Many heads get smaller panels; the picture shall still fit a screen or a page.
+/// Many heads get smaller panels; the image shall still fit a screen or a page.
 double panel_room(int64_t panels) { return panels <= 16 ? 400 : panels <= 36 ? 300 : 220; }
 
 struct Layout {
