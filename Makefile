@@ -81,8 +81,8 @@ check-format: ## Check the format of all C++
 	clang-format-14 --dry-run --Werror $(SOURCES)
 
 .PHONY: lint
-lint: ## Check format and run clang-tidy
-	@scripts/install-deps.sh lint core
+lint: ## Check format, layers and documentation, and run clang-tidy
+	@scripts/install-deps.sh lint core torch
 	@scripts/lint.sh
 
 .PHONY: clean

@@ -10,7 +10,7 @@ declare -A groups=(
           libtomlplusplus-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch iproute2"
-  [lint]="clang-format-14 clang-tidy-14 libomp-14-dev"
+  [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"
 )
 
