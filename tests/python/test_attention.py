@@ -123,6 +123,44 @@ class Operator(unittest.TestCase):
                 fibottention.attention(*arguments, **options)
 
 
+class Compiler(unittest.TestCase):
+    """What torch.compile needs to know of the operator."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+
+    @unittest.skipUnless(hasattr(torch.library, "opcheck"), "opcheck came with torch 2.4")
+    def test_passes_opcheck(self):
+        q, k, v = (torch.randn(2, 3, 31, 8, requires_grad=True) for _ in range(3))
+        qkv = torch.randn(2, 31, 3, 3, 8, requires_grad=True)
+        operators = torch.ops.fibottention
+        torch.library.opcheck(operators.attention.default, (q, k, v, 2, 9), {"layer": 3})
+        torch.library.opcheck(operators.attention.default, (q.detach(), k.detach(), v.detach(), 2, 9), {"causal": True})
+        torch.library.opcheck(operators.attention_packed.default, (qkv, 2, 9), {"masking": "zero"})
+
+    @unittest.skipUnless(hasattr(torch, "compile"), "torch.compile came with torch 2.0")
+    def test_stands_in_one_compiled_graph_of_any_size(self):
+        module = fibottention.FibottentionAttention(24, 3, wmin=2, wmax=9)
+        compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="aot_eager")
+        for tokens in (31, 45):
+            x = torch.randn(2, tokens, 24, requires_grad=True)
+            grads = [torch.autograd.grad(f(x).square().sum(), [x, module.qkv.weight]) for f in (module, compiled)]
+            torch.testing.assert_close(grads[1], grads[0])
+
+    @unittest.skipUnless(hasattr(torch, "compile"), "torch.compile came with torch 2.0")
+    def test_draws_dropout_anew_in_a_compiled_graph(self):
+        module = fibottention.FibottentionAttention(24, 3, attn_drop=0.5, wmin=2, wmax=9)
+        compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+        x = torch.randn(1, 31, 24, requires_grad=True)
+        self.assertFalse(torch.equal(compiled(x), compiled(x)))
+
+    def test_tells_its_shape_to_fake_tensors(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        with FakeTensorMode():
+            out = fibottention.attention(*(torch.empty(2, 3, 31, 8) for _ in range(3)), 2, 9)
+        self.assertEqual((tuple(out.shape), out.device.type), ((2, 3, 31, 8), "cpu"))
+
+
 class Library(unittest.TestCase):
     def run_python(self, code, **environment):
         result = subprocess.run([sys.executable, "-c", code], env={**os.environ, **environment}, text=True,
@@ -134,6 +172,11 @@ class Library(unittest.TestCase):
         code = (f"import torch; torch.ops.load_library({str(path)!r}); q = torch.randn(1, 3, 9, 4); "
                 "print(tuple(torch.ops.fibottention.attention(q, q, q, 1, 4).shape))")
         self.assertEqual(self.run_python(code, PYTHONPATH=""), (0, "(1, 3, 9, 4)\n"))
+
+    def test_warns_of_nothing(self):
+        code = ("import torch, warnings; warnings.simplefilter('error'); import fibottention; "
+                "q = torch.randn(1, 3, 9, 4, requires_grad=True); fibottention.attention(q, q, q, 1, 4).sum().backward()")
+        self.assertEqual(self.run_python(code), (0, ""))
 
     def test_says_where_it_looked(self):
         status, output = self.run_python("import fibottention", FIBOTTENTION_LIBRARY="/nowhere/lib.so")
