@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parallel.h"
 
+#include <exception>
 #include <future>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <thread>
 
 namespace fib {
@@ -16,8 +16,8 @@ void require_threads(int64_t count) {
   std::string refused;
   try {
     while (static_cast<int64_t>(threads.size()) + 1 < count) threads.emplace_back([released] { released.wait(); });
-  } catch (const std::system_error& error) {
-    refused = error.code().message();
+  } catch (const std::exception& error) {  // of the system, or for want of memory
+    refused = error.what();
   }
   all_started.set_value();
   for (std::thread& thread : threads) thread.join();

@@ -9,7 +9,6 @@
 #include <map>
 #include <mutex>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <variant>
 
@@ -142,11 +141,11 @@ struct BatchStream::Shared {
   /// All of them or none: without one of its workers a stream would still end, but slower than was asked for.
   void start(int count) try {
     while (static_cast<int>(workers.size()) < count) workers.emplace_back([this] { work(); });
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // of the system, or for want of memory
     const size_t started = workers.size();
     stop();
-    throw std::runtime_error(fmt::format("cannot start {} loader threads: after {} the system said '{}'", count,
-                                         started, error.code().message()));
+    throw std::runtime_error(
+        fmt::format("cannot start {} loader threads: after {} the system said '{}'", count, started, error.what()));
   }
 
   void stop() {

@@ -20,7 +20,7 @@ DenseCall<T> make_call(const AttentionShape& shape, const AttentionInputs<T>& in
 }
 
 template <class T>
-kernels::DenseWorkspace<T>& workspace() {
+kernels::DenseWorkspace<T>& dense_workspace() {
   thread_local kernels::DenseWorkspace<T> kept;
   return kept;
 }
@@ -38,7 +38,7 @@ void dense_attention_forward(const AttentionShape& shape, const AttentionInputs<
   const int64_t tiles = (shape.query_tokens + table.tile_queries - 1) / table.tile_queries;
   parallel_tasks(shape.batch * shape.heads * tiles, [&](int64_t task) {
     const int64_t head = task / tiles;
-    table.forward(call, {head / shape.heads, head % shape.heads, task % tiles}, workspace<T>());
+    table.forward(call, {head / shape.heads, head % shape.heads, task % tiles}, dense_workspace<T>());
   });
 }
 
@@ -52,7 +52,7 @@ void dense_attention_backward(const AttentionShape& shape, const AttentionInputs
   const auto& table = kernels::dense_of_target<T>(kernels::chosen_target());
   const kernels::Grouping tasks = kernels::group_by_bias(shape, gradients.dbias);
   parallel_tasks(tasks.samples * tasks.heads, [&](int64_t task) {
-    tasks.for_each(shape, task, [&](int64_t b, int64_t h) { table.backward(call, {b, h, 0}, workspace<T>()); });
+    tasks.for_each(shape, task, [&](int64_t b, int64_t h) { table.backward(call, {b, h, 0}, dense_workspace<T>()); });
   });
 }
 

@@ -34,7 +34,7 @@ void take(RunRecord& run, const training::Summary& s) {
   run.train_images = s.train_samples;
   run.epochs = static_cast<double>(s.epochs);
   run.train_seconds = s.train_seconds;
-  run.test_top1 = s.test.evaluation.value("top1");
+  run.test_top1 = s.test.evaluation.value(s.score.name);
   run.test_images = s.test.evaluation.samples;
   if (s.attention_cost) run.pair_share = 1 - s.attention_cost->pruning_ratio_with_cls;
   run.peak_memory_mb = s.peak_memory_mb;

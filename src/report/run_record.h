@@ -30,7 +30,7 @@ struct RunRecord {
   std::vector<CurvePoint> train_loss;  ///< mean of each epoch
   std::vector<CurvePoint> validation;  ///< top-1 of the averaged weights, of the model where none are kept
 
-  double seconds(double epoch) const { return epoch * train_seconds / epochs; }
+  double seconds(double epoch) const { return epochs > 0 ? epoch * train_seconds / epochs : 0; }
 };
 
 /// Throws std::runtime_error where the directory holds no finished run.

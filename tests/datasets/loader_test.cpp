@@ -71,6 +71,7 @@ TEST(Loader, says_in_one_line_that_threads_cannot_be_made) {
   EXPECT_TRUE(test::mentions(error, "cannot start 1000 loader threads: after ")) << error;
   EXPECT_EQ(error.find('\n'), std::string::npos);
 }
+
 TEST(Loader, delivers_the_same_batches_in_order_for_any_number_of_workers) {
   const auto data = test::counting_dataset(100);
   const auto expected = all_batches(Loader(data, Pipeline(grey_config()), options(0)), 4);

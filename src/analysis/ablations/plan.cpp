@@ -104,7 +104,7 @@ void look_up(Run& run) {
   const auto summary = training::find_summary(files);
   if (!summary) return;
   run.state = State::finished;
-  run.top1 = 100 * summary->test.evaluation.value("top1");
+  run.top1 = 100 * summary->test.evaluation.value(summary->score.name);
   run.seconds = summary->train_seconds;
 }
 

@@ -163,7 +163,7 @@ void Patience::wait(const std::string& missing) {
     options_.tell(fmt::format("waiting for {}", missing));
     next_line_ += kSecondsBetweenLines;
   }
-  std::this_thread::sleep_for(100ms);
+  std::this_thread::sleep_for(50ms);
 }
 
 Launch Launch::from_environment() {
