@@ -16,22 +16,22 @@ namespace {
 
 using training::Recipe;
 
-struct ScaleRow {
+struct ScaleRecipes {
   Scale scale;
   const char* word;
   std::vector<std::pair<const char*, const char*>> recipes;  ///< name of the data, file
 };
 
-const std::vector<ScaleRow>& scale_rows() {
-  static const std::vector<ScaleRow> rows = {
+const std::vector<ScaleRecipes>& all_scales() {
+  static const std::vector<ScaleRecipes> all = {
       {Scale::tiny, "tiny", {{"fashion", "ablation-tiny.toml"}}},
       {Scale::small, "small", {{"c10", "cifar10-small.toml"}}},
       {Scale::paper, "paper", {{"c10", "deit-cifar10.toml"}, {"c100", "deit-cifar100.toml"}}},
   };
-  return rows;
+  return all;
 }
 
-const ScaleRow& row_of(Scale scale) { return scale_rows()[static_cast<size_t>(scale)]; }
+const ScaleRecipes& recipes_of(Scale scale) { return all_scales()[static_cast<size_t>(scale)]; }
 
 Recipe recipe_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
   Recipe recipe;
@@ -67,7 +67,7 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
-/// Of one epoch. For a folder of images nobody has counted, as many as CIFAR has.
+/// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR.
 double training_images(const Recipe& recipe) {
   constexpr double kUncounted = 5e4;
   const DatasetRow& data = *parse_data_source(recipe.data).row;
@@ -91,12 +91,12 @@ models::Cost image_cost(const Recipe& recipe) {
 }
 
 Scale scale_of(const std::string& word) {
-  for (const ScaleRow& row : scale_rows())
-    if (row.word == word) return row.scale;
+  for (const ScaleRecipes& s : all_scales())
+    if (s.word == word) return s.scale;
   throw std::invalid_argument("scale '" + word + "': accepted are tiny, small and paper");
 }
 
-std::string word_of(Scale scale) { return row_of(scale).word; }
+std::string word_of(Scale scale) { return recipes_of(scale).word; }
 
 void look_up(Run& run) {
   const training::RunFiles files{run.directory};
@@ -111,7 +111,7 @@ void look_up(Run& run) {
 std::vector<Run> plan(const Ablation& ablation, const Request& request) {
   std::vector<Run> runs;
   for (size_t r = 0; r < ablation.rows.size(); ++r) {
-    for (const auto& [data, file] : row_of(request.scale).recipes) {
+    for (const auto& [data, file] : recipes_of(request.scale).recipes) {
       for (int64_t seed = 0; seed < request.seeds; ++seed) {
         const AblationRow& row = ablation.rows[r];
         const std::string name = file_name(row.attention) + "." + data + "." + std::to_string(seed);
