@@ -68,13 +68,13 @@ std::string totals(const SupportSet& s) {
   return text;
 }
 
-struct LegendEntry {
+struct PairKind {
   Color color;
   std::string label;
 };
 
 /// Only what some head has.
-std::vector<LegendEntry> legend_entries(const SupportSet& s) {
+std::vector<PairKind> pair_kinds(const SupportSet& s) {
   bool offsets = false, diagonal = false;
   int64_t listed = 0;
   for (int64_t h = 0; h < s.num_heads(); ++h) {
@@ -82,7 +82,7 @@ std::vector<LegendEntry> legend_entries(const SupportSet& s) {
     diagonal |= s.head(h).diagonal;
     listed = std::max(listed, s.head(h).pairs.size());
   }
-  std::vector<LegendEntry> entries;
+  std::vector<PairKind> entries;
   if (diagonal) entries.push_back({kMask.offsets, "offset (0: the token itself)"});
   if (offsets && !diagonal) entries.push_back({kMask.offsets, "offset"});
   if (s.cls() > 0) entries.push_back({kMask.cls, "class token"});
@@ -93,7 +93,7 @@ std::vector<LegendEntry> legend_entries(const SupportSet& s) {
 
 double draw_legend(Drawing& drawing, const SupportSet& s) {
   double x = kMargin;
-  for (const auto& [color, label] : legend_entries(s)) {
+  for (const auto& [color, label] : pair_kinds(s)) {
     drawing.items.emplace_back(Fill{color, {{x, kHeader - 28, 11, 11}}, {}});
     drawing.items.emplace_back(Text{{x + 18, kHeader - 18}, label, kCaption, false, kMuted});
     x += 18 + text_width(label.size(), kCaption) + 16;
