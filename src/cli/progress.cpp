@@ -32,11 +32,11 @@ std::string bar_text(double share) {
   return text + std::string(static_cast<size_t>(kCells - eighths / 8 - (part > 0 ? 1 : 0)), ' ');
 }
 
-std::string speed_text(int64_t done, int64_t left, double seconds) {
+std::string speed_text(int64_t done, int64_t left, double seconds, double other) {
   if (done <= 0) return "";
   const double each = seconds / static_cast<double>(done);
   const std::string speed = each > 1 ? fmt::format("{:.1f} s each", each) : fmt::format("{:.1f}/s", 1 / each);
-  return fmt::format(", {}, {} left", speed, clock_text(each * static_cast<double>(left)));
+  return fmt::format(", {}, {} left", speed, clock_text(each * static_cast<double>(left) + other));
 }
 
 ProgressBar::ProgressBar(std::string unit, int64_t total, bool quiet, int64_t done_before)
@@ -55,10 +55,10 @@ void ProgressBar::say(const std::string& line) {
 void ProgressBar::show(int64_t done, const std::string& note) {
   if (quiet_) return;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  if (done > last_done_) last_done_ = done, advanced_ = seconds;
+  if (done > last_done_) last_done_ = done, worked_ = seconds - other_taken_;
   if (seconds - shown_ < (line_.visible() ? kBarSeconds : kLineSeconds)) return;
   shown_ = seconds;
-  const std::string shown = text(done, advanced_) + (note.empty() ? "" : ", " + note);
+  const std::string shown = text(done) + (note.empty() ? "" : ", " + note);
   if (line_.visible()) {
     line_.show(shown);
   } else {
@@ -66,10 +66,15 @@ void ProgressBar::show(int64_t done, const std::string& note) {
   }
 }
 
-std::string ProgressBar::text(int64_t done, double seconds) const {
+void ProgressBar::other_work(double taken, double to_come) {
+  other_taken_ = taken;
+  other_to_come_ = to_come;
+}
+
+std::string ProgressBar::text(int64_t done) const {
   const double share = static_cast<double>(done) / static_cast<double>(std::max<int64_t>(1, total_));
   return fmt::format("{}{} of {} {}{}", line_.visible() ? bar_text(share) + " " : "", done, total_, unit_,
-                     speed_text(done - done_before_, total_ - done, seconds));
+                     speed_text(done - done_before_, total_ - done, worked_, other_to_come_));
 }
 
 }  // namespace fib::cli

@@ -18,26 +18,31 @@ class ProgressBar {
 
   /// `note` stands behind the time left.
   void show(int64_t done, const std::string& note = "");
+  /// Work beside what is counted, such as evaluations: the seconds it has taken, and those that are still to come. They
+  /// do not change the rate; the time left includes them.
+  void other_work(double taken, double to_come);
   /// A line that stays, above the bar; nothing when quiet.
   void say(const std::string& line);
 
  private:
-  std::string text(int64_t done, double seconds) const;
+  std::string text(int64_t done) const;
 
   std::string unit_;
   int64_t total_, done_before_, last_done_;
   bool quiet_;
   StatusLine line_;
   std::chrono::steady_clock::time_point begin_;
-  double shown_ = 0;     ///< seconds after begin_
-  double advanced_ = 0;  ///< when more was done than before: other work meanwhile does not lower the rate shown
+  double shown_ = 0;   ///< seconds after begin_
+  double worked_ = 0;  ///< seconds that what is done has taken, without other work
+  double other_taken_ = 0, other_to_come_ = 0;
 };
 
 /// "1:02:03", "2:03", without fractions.
 std::string clock_text(double seconds);
 
-/// ", 37.9/s, 2:02 left"; slow work has seconds each instead of a rate, work not begun neither.
-std::string speed_text(int64_t done, int64_t left, double seconds);
+/// ", 37.9/s, 2:02 left"; slow work has seconds each instead of a rate, work not begun neither. `other` seconds come on
+/// top of what is left.
+std::string speed_text(int64_t done, int64_t left, double seconds, double other = 0);
 
 /// Twenty cells filled by eighths: "████▌               ".
 std::string bar_text(double share);

@@ -12,7 +12,7 @@ namespace fib::report {
 namespace {
 
 constexpr double kSteps = 5;      // about as many ticks as are read at a glance
-constexpr double kMargin = 0.04;  // of the range, where an axis does not end at a tick
+constexpr double kAxisMargin = 0.04;  // of the range, where an axis does not end at a tick
 constexpr size_t kMostTicks = 8;  // more would run into each other
 
 /// 1, 2 or 5 times a power of ten, at least `least`.
@@ -70,7 +70,7 @@ void Axis::choose_linear(double least, double most, const AxisOptions& options) 
   }
   double step = round_step((most - least) / kSteps);
   if (options.whole) step = std::max(1.0, step);
-  const double margin = kMargin * (most - least);
+  const double margin = kAxisMargin * (most - least);
   begin_ = options.from_zero && least == 0 ? 0 : least - margin;
   end_ = most + margin;
   // In steps counted by integers, so that rounding does not add up.

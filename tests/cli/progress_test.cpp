@@ -26,6 +26,7 @@ TEST(Progress, tells_speed_once_something_is_done) {
   EXPECT_EQ(speed_text(0, 10, 5), "");
   EXPECT_EQ(speed_text(100, 50, 2), ", 50.0/s, 0:01 left");
   EXPECT_EQ(speed_text(2, 2, 9), ", 4.5 s each, 0:09 left");
+  EXPECT_EQ(speed_text(100, 50, 2, 60), ", 50.0/s, 1:01 left") << "other work comes on top";
 }
 
 TEST(Progress, fits_the_width_of_a_terminal) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/stop_signals.h"
 #include "report/words.h"
 
@@ -10,12 +12,40 @@ namespace fib::cli {
 
 using report::grouped;
 
+void EvaluationClock::advance(int64_t done, double seconds) {
+  if (done <= last_done_) last_done_ = 0;  // another evaluation has begun
+  if (done > last_done_) {
+    taken_ += seconds - last_seconds_;
+    samples_ += done - last_done_;
+    to_come_ -= done - last_done_;
+  }
+  last_done_ = done;
+  last_seconds_ = seconds;
+}
+
+double EvaluationClock::to_come(double training_seconds_each) const {
+  const double each = samples_ > 0 ? taken_ / static_cast<double>(samples_) : training_seconds_each / 3;
+  return each * static_cast<double>(std::max<int64_t>(0, to_come_));
+}
+
+double TrainObserver::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void TrainObserver::tell_of_evaluations() {
+  const auto trained = static_cast<double>(std::max<int64_t>(1, samples_ - first_sample_));
+  const double each = (seconds() - evaluations_.taken()) / trained;
+  progress_->other_work(evaluations_.taken(), evaluations_.to_come(each));
+}
+
 void TrainObserver::say(const std::string& line) {
   if (progress_) progress_->say(line);
 }
 
 void TrainObserver::started(const training::RunFacts& f) {
-  samples_ = f.first_step * f.batch;
+  first_sample_ = samples_ = f.first_step * f.batch;
+  begin_ = std::chrono::steady_clock::now();
+  evaluations_ = EvaluationClock(f.evaluation_samples);
   progress_ = std::make_unique<ProgressBar>(f.samples, f.steps * f.batch, quiet_, samples_);
   say(fmt::format("{} with {}: {} parameters", f.model, f.attention, grouped(f.parameters)));
   say(fmt::format("{}: {} {} to train on, {} to choose by, {} to test", f.data, grouped(f.train_samples), f.samples,
@@ -25,13 +55,17 @@ void TrainObserver::started(const training::RunFacts& f) {
 }
 
 void TrainObserver::stepped(const training::StepFacts& f) {
-  last_ = f;
   samples_ += f.samples;
+  // An evaluation begins now if it does.
+  evaluations_.advance(0, seconds());
+  tell_of_evaluations();
   loss_ = loss_ == 0 ? f.loss : 0.95 * loss_ + 0.05 * f.loss;
   progress_->show(samples_, fmt::format("epoch {} of {}, loss {:.3f}", f.epoch, f.epochs, loss_));
 }
 
 void TrainObserver::evaluating(const std::string& split, int64_t done, int64_t total) {
+  evaluations_.advance(done, seconds());
+  tell_of_evaluations();
   progress_->show(samples_, fmt::format("{}: {} of {}", split, done, total));
 }
 
