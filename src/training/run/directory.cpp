@@ -22,7 +22,18 @@ Recipe RunFiles::recipe() const {
   return recipe;
 }
 
-RunDirectory::RunDirectory(fs::path root) : files_{std::move(root)} {
+namespace {
+
+/// The uppermost part of the path that does not exist yet.
+fs::path first_missing(fs::path path) {
+  fs::path missing;
+  for (; !path.empty() && !fs::exists(path); path = path.parent_path()) missing = path;
+  return missing;
+}
+
+}  // namespace
+
+RunDirectory::RunDirectory(fs::path root) : files_{std::move(root)}, made_(first_missing(files_.root)) {
   std::error_code error;
   fs::create_directories(files_.root, error);
   if (error)
@@ -31,7 +42,20 @@ RunDirectory::RunDirectory(fs::path root) : files_{std::move(root)} {
   remove_leftovers();
 }
 
-RunDirectory::~RunDirectory() { ::close(lock_); }
+RunDirectory::~RunDirectory() {
+  remove_if_unused();
+  ::close(lock_);
+}
+
+void RunDirectory::remove_if_unused() const {
+  std::error_code ignored;
+  if (made_.empty() || fs::exists(files_.config(), ignored)) return;
+  fs::remove(files_.root / ".lock", ignored);
+  // Only empty directories can be removed in this way, from the innermost outwards.
+  for (fs::path path = files_.root.has_filename() ? files_.root : files_.root.parent_path();
+       fs::remove(path, ignored) && path != made_;)
+    path = path.parent_path();
+}
 
 /// The system drops the lock with the process, however it ends; the file itself stays.
 void RunDirectory::lock() {

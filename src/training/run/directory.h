@@ -27,8 +27,9 @@ struct RunFiles {
   Recipe recipe() const;
 };
 
-/// Holds the directory for this process: while it lives, another one is refused. Made where it is missing. What a
-/// killed process left half written is removed.
+/// Holds the directory for this process: while it lives, another one is refused. Made where it is missing, and gone
+/// again where no run has begun in it: a refusal leaves nothing behind. What a killed process left half written is
+/// removed.
 class RunDirectory {
  public:
   /// Throws std::runtime_error with one line where the directory cannot be written or is in use.
@@ -43,8 +44,10 @@ class RunDirectory {
  private:
   void lock();
   void remove_leftovers() const;
+  void remove_if_unused() const;
 
   RunFiles files_;
+  std::filesystem::path made_;  ///< the uppermost directory that was not there before; empty: all were
   int lock_ = -1;
 };
 

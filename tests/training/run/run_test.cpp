@@ -113,6 +113,22 @@ TEST(RunDirectory, is_made_with_its_parents_and_knows_whether_it_holds_a_run) {
   EXPECT_EQ(run.files().recipe(), Recipe());
 }
 
+TEST(RunDirectory, leaves_nothing_behind_where_no_run_has_begun) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"a/b/c", "a/b/c/"}) {
+    { const RunDirectory refused(directory / name); }
+    EXPECT_FALSE(std::filesystem::exists(directory / "a")) << name;
+  }
+  std::filesystem::create_directories(directory / "kept");
+  { const RunDirectory refused(directory / "kept"); }
+  EXPECT_TRUE(std::filesystem::exists(directory / "kept")) << "it was there before";
+  {
+    const RunDirectory begun(directory / "run");
+    write_file(begun.files().config(), "");
+  }
+  EXPECT_TRUE(std::filesystem::exists(directory / "run/config.toml"));
+}
+
 TEST(RunDirectory, refuses_a_second_process_and_serves_it_afterwards) {
   const TemporaryDirectory directory;
   {
