@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
+#include "base/printable.h"
 
 namespace fib::training {
 namespace {
@@ -130,7 +131,8 @@ std::optional<Summary> find_summary(const RunFiles& files) {
     if (error || bytes > kMostBytes) throw std::runtime_error("it is not a file of at most 1 MiB");
     return from_json(ordered_json::parse(std::string(std::istreambuf_iterator<char>(in), {})));
   } catch (const std::exception& error) {
-    throw std::runtime_error(fmt::format("cannot understand '{}': {}", files.summary().string(), error.what()));
+    throw std::runtime_error(
+        fmt::format("cannot understand {}: {}", in_quotes(files.summary().string()), printable(error.what(), 200)));
   }
 }
 

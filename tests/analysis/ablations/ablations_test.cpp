@@ -227,15 +227,16 @@ TEST(Plan, as_a_job_array_trains_resumes_and_repeats_nothing) {
 
 TEST(Results, compare_rows_seed_by_seed) {
   const auto run = [](size_t row, int64_t seed, std::optional<double> top1) {
-    Run result;
+    ablations::Run result;
     result.row = row;
     result.data = "c10";
     result.recipe.seed = seed;
     result.top1 = top1;
     return result;
   };
-  const std::vector<Run> runs = {run(0, 0, 80), run(0, 1, 84), run(0, 2, std::nullopt), run(1, 0, 81), run(1, 1, 87),
-                                 run(1, 2, 90), run(2, 0, 70)};
+  const std::vector<ablations::Run> runs = {run(0, 0, 80), run(0, 1, 84), run(0, 2, std::nullopt),
+                                            run(1, 0, 81), run(1, 1, 87), run(1, 2, 90),
+                                            run(2, 0, 70)};
   EXPECT_EQ(measured(runs, 0, "c10").count, 2);
   EXPECT_DOUBLE_EQ(measured(runs, 1, "c10").mean, 86);
   EXPECT_EQ(measured(runs, 0, "c100").count, 0);

@@ -75,7 +75,7 @@ class Machines {
   bool made_ = false;
 };
 
-const std::string kRecipe = R"(
+const std::string kTwoMachines = R"(
 [model]
 model = "vit_nano_patch2_28"
 dropout = 0.1
@@ -99,7 +99,7 @@ class Network : public testing::Test {
     if (::geteuid() != 0) GTEST_SKIP() << "network namespaces need root";
     if (!machines_.made()) GTEST_SKIP() << "this system gives no network namespaces, or has no ip (iproute2)";
     fib::test::write_tiny_mnist(directory_ / "data");
-    fib::test::write_file(directory_ / "recipe.toml", kRecipe);
+    fib::test::write_file(directory_ / "recipe.toml", kTwoMachines);
   }
 
   std::string path(const std::string& name) const { return directory_ / name; }
