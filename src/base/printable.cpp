@@ -41,9 +41,10 @@ bool is_plain(uint32_t c) {
   const bool control = c < 0x20 || within(0x7f, 0x9f);
   const bool invisible = c == 0xad || within(0x200b, 0x200f) || within(0x2060, 0x206f) || c == 0xfeff ||
                          within(0xfff9, 0xfffb) || within(0xe0000, 0xe0fff);
+  const bool noncharacter = (c & 0xfffeU) == 0xfffe || within(0xfdd0, 0xfdef);  // XML forbids most of them
   const bool separator = within(0x2028, 0x2029);
   const bool direction = c == 0x61c || within(0x202a, 0x202e);
-  return !(control || invisible || separator || direction);
+  return !(control || invisible || noncharacter || separator || direction);
 }
 
 void append_escaped(std::string& result, std::string_view bytes) {

@@ -27,6 +27,10 @@ TEST(Printable, shows_what_would_reorder_or_hide_text) {
   EXPECT_EQ(printable("a\u200bb\ufeff\u2028", 60), "a\\xe2\\x80\\x8bb\\xef\\xbb\\xbf\\xe2\\x80\\xa8");
 }
 
+TEST(Printable, shows_code_points_that_are_no_characters) {
+  EXPECT_EQ(printable("a\xef\xbf\xbe\xef\xbf\xbf", 60), "a\\xef\\xbf\\xbe\\xef\\xbf\\xbf") << "XML forbids them";
+}
+
 TEST(Printable, shows_bytes_that_are_not_utf8) {
   EXPECT_EQ(printable("\x93NUMPY", 60), "\\x93NUMPY");
   EXPECT_EQ(printable("\xc0\xaf", 60), "\\xc0\\xaf") << "overlong";
