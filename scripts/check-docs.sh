@@ -14,11 +14,12 @@ complain() {
   failures=$((failures + 1))
 }
 
-# Paths from the top of the project; a name may hold * as in recipes/deit-*.toml. After a word or a slash it is another's.
+# Paths from the top of the project; a name may hold * as in recipes/deit-*.toml or a word in capitals that stands for any
+# name. After a word or a slash it is a path of something else.
 check_paths() {
   local page path
   while IFS=: read -r page path; do
-    path=${path%[.,:]}
+    path=$(sed -E 's/[.,:]$//; s/\b[A-Z]{2,}\b/*/g' <<<"$path")
     compgen -G "$path" >/dev/null || complain "$page names $path, which does not exist"
   done < <(grep -oHP '(?<![\w/.-])(src|tests|recipes|scripts|include|docs|python|cmake)/[\w./*-]*' "${pages[@]}" | sort -u)
 }
@@ -41,8 +42,8 @@ load_help() {
   local command=$1 second=${2:-}
   [[ -v help_of[$command] ]] || help_of[$command]=$("$fib" "$command" --help 2>/dev/null || true)
   key=$command
-  grep -qE "^  $second( |\$)" <<<"${help_of[$command]#*Subcommands:}" || return 0
-  [[ $second =~ ^[a-z-]+$ && ${help_of[$command]} == *Subcommands:* ]] || return 0
+  [[ ${help_of[$command]} == *"[OPTIONS] SUBCOMMAND"* && $second =~ ^[a-z-]+$ ]] || return 0
+  grep -qE "^  $second " <<<"${help_of[$command]}" || { complain "there is no command 'fib $command $second'"; return 0; }
   key="$command $second"
   [[ -v help_of[$key] ]] || help_of[$key]=$("$fib" "$command" "$second" --help 2>/dev/null || true)
 }
