@@ -166,7 +166,8 @@ TEST(Plan, estimates_the_images_that_the_dataset_has) {
     const auto runs = plan(a, asked);
     return estimated_seconds(runs[0], runs, 10);
   };
-  EXPECT_NEAR(seconds("cifar100") / seconds("cifar10"), 10, 1e-9) << "ten images of a hundred classes, of ten classes";
+  // Ten images of a hundred classes, of ten classes; the larger classifier is the rest.
+  EXPECT_NEAR(seconds("cifar100") / seconds("cifar10"), 10, 0.01);
 }
 
 /// What a shell makes of a line.
