@@ -64,13 +64,13 @@ class TiledDense : public HeadMajor {
   Semantics semantics() const override { return Semantics::dense; }
   int64_t pairs(const AttentionProblem& p) const override { return dense_pairs(p); }
 
-  /// It has memory for any size, and no end: 4e12 operations take about a minute of two cores. An exponential counts
-  /// as 32.
+  /// It has memory for any size, and no end: 2e12 operations take about half a minute of two cores. An exponential
+  /// counts as 32.
   std::string refusal(const AttentionShape& s, bool backward) const override {
     const double scores = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.query_tokens) *
                           static_cast<double>(s.key_tokens);
     const double operations = (backward ? 4 : 1) * scores * (4.0 * static_cast<double>(s.dim) + 32.0);
-    return operations > 4e12 ? "needs minutes: every query meets every key" : "";
+    return operations > 2e12 ? "needs minutes: every query meets every key" : "";
   }
 
   void forward() override {
