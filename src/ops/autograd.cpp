@@ -28,16 +28,20 @@ void save_call(AutogradContext* ctx, variable_list tensors, Call call) {
   const bool bias_grad = call.bias && call.bias->requires_grad();
   tensors.push_back(or_undefined(call.bias));
   tensors.push_back(or_undefined(call.lengths));
+  tensors.push_back(or_undefined(call.drawn_seed));
   call.bias = nothing;
   call.lengths = nothing;
+  call.drawn_seed = nothing;
   ctx->save_for_backward(std::move(tensors));
   ctx->saved_data["call"] = c10::IValue::make_capsule(c10::make_intrusive<SavedCall>(std::move(call), bias_grad));
   ctx->set_materialize_grads(false);
 }
 
-/// Removes bias and lengths from the end of the saved tensors.
+/// Removes what save_call added from the end of the saved tensors.
 SavedCall restore_call(AutogradContext* ctx, variable_list& tensors) {
   SavedCall saved = *c10::static_intrusive_pointer_cast<SavedCall>(ctx->saved_data["call"].toCapsule());
+  saved.call.drawn_seed = or_nothing(tensors.back());
+  tensors.pop_back();
   saved.call.lengths = or_nothing(tensors.back());
   tensors.pop_back();
   saved.call.bias = or_nothing(tensors.back());

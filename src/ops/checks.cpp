@@ -63,7 +63,7 @@ void check_without_kernel(const Operands& x, const Call& call) {
 }
 
 void check_packed(const at::Tensor& qkv) {
-  TORCH_CHECK_VALUE(qkv.dim() == 5 && qkv.size(2) == 3,
+  TORCH_CHECK_VALUE(qkv.dim() == 5 && size_of(qkv, 2) == 3,
                     "attention: qkv must be [batch, tokens, 3, heads, channels], got ", qkv.sizes());
 }
 

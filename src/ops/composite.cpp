@@ -208,7 +208,8 @@ Operands in_computing_type(const Operands& x) {
 
 }  // namespace
 
-Outputs forward(const Operands& x, const Call& original) {
+Outputs forward(const Operands& x, const Call& given) {
+  const Call original = resolved(given, x);
   check_without_kernel(x, original);
   const Call call = with_seed(original);
   const SupportSet& set = call.support->set();

@@ -43,7 +43,8 @@ Call cast(Call call, at::ScalarType type) {
 }
 
 /// Overwrites the gradients `into`; returns that of the bias, undefined unless asked for.
-at::Tensor backward_into(const Operands& into, const Operands& x, const Results& r, const Call& call, bool bias_grad) {
+at::Tensor backward_into(const Operands& into, const Operands& x, const Results& r, const Call& given, bool bias_grad) {
+  const Call call = resolved(given, x);
   const at::Tensor dbias = bias_grad && call.bias ? at::zeros_like(*call.bias) : at::Tensor();
   if (r.out.numel() == 0) return dbias;
   const at::Tensor out = with_contiguous_channels(r.out), grad_out = with_contiguous_channels(r.grad_out);
@@ -62,8 +63,9 @@ at::Tensor backward_into(const Operands& into, const Operands& x, const Results&
 
 }  // namespace
 
-Outputs forward(const Operands& x, const Call& original) {
-  check_call(x, original);
+Outputs forward(const Operands& x, const Call& given) {
+  check_call(x, given);
+  const Call original = resolved(given, x);
   TORCH_CHECK_VALUE(original.support, "attention: the support is missing");
   const at::ScalarType type = x.q.scalar_type();
   if (is_reduced(type)) {

@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <limits>
 #include <mutex>
 
 namespace fib::ops {
@@ -25,19 +26,57 @@ int64_t draw_seed() {
 #define FIB_CALL_ARGUMENTS \
   call.support, call.bias, call.lengths, call.scale, call.masking == Masking::zero, call.dropout, call.seed
 
+#define FIB_WYTHOFF_ARGUMENTS                                                                              \
+  call.wythoff->wmin, call.wythoff->wmax, call.wythoff->modified, call.wythoff->cls, call.wythoff->causal, \
+      call.wythoff->layer, call.masking == Masking::zero, call.scale, call.dropout, call.drawn_seed
+
+namespace {
+
+Outputs dispatch_wythoff_forward(const Operands& x, const Call& call) {
+  using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+  static const auto op = find_operator<Signature>("fibottention::attention_forward");
+  return op.call(x.q, x.k, x.v, FIB_WYTHOFF_ARGUMENTS);
+}
+
+Outputs dispatch_wythoff_packed_forward(const at::Tensor& qkv, const Call& call) {
+  using Signature = Outputs(const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+  static const auto op = find_operator<Signature>("fibottention::attention_packed_forward");
+  return op.call(qkv, FIB_WYTHOFF_ARGUMENTS);
+}
+
+Gradients dispatch_wythoff_backward(const Operands& x, const Results& r, const Call& call) {
+  using Signature = WythoffGradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                     const at::Tensor&, const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+  static const auto op = find_operator<Signature>("fibottention::attention_backward");
+  const auto [dq, dk, dv] = op.call(r.grad_out, x.q, x.k, x.v, r.out, r.lse, FIB_WYTHOFF_ARGUMENTS);
+  return {dq, dk, dv, at::Tensor()};
+}
+
+PackedGradients dispatch_wythoff_packed_backward(const at::Tensor& qkv, const Results& r, const Call& call) {
+  using Signature =
+      at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+  static const auto op = find_operator<Signature>("fibottention::attention_packed_backward");
+  return {op.call(r.grad_out, qkv, r.out, r.lse, FIB_WYTHOFF_ARGUMENTS), at::Tensor()};
+}
+
+}  // namespace
+
 Outputs dispatch_forward(const Operands& x, const Call& call) {
+  if (call.wythoff) return dispatch_wythoff_forward(x, call);
   using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_CALL_PARAMETERS);
   static const auto op = find_operator<Signature>("fibottention::support_attention");
   return op.call(x.q, x.k, x.v, FIB_CALL_ARGUMENTS);
 }
 
 Outputs dispatch_packed_forward(const at::Tensor& qkv, const Call& call) {
+  if (call.wythoff) return dispatch_wythoff_packed_forward(qkv, call);
   using Signature = Outputs(const at::Tensor&, FIB_CALL_PARAMETERS);
   static const auto op = find_operator<Signature>("fibottention::support_attention_packed");
   return op.call(qkv, FIB_CALL_ARGUMENTS);
 }
 
 Gradients dispatch_backward(const Operands& x, const Results& r, const Call& call, bool bias_grad) {
+  if (call.wythoff) return dispatch_wythoff_backward(x, r, call);
   using Signature = Gradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                               const at::Tensor&, const at::Tensor&, FIB_CALL_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::support_attention_backward");
@@ -45,6 +84,7 @@ Gradients dispatch_backward(const Operands& x, const Results& r, const Call& cal
 }
 
 PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& r, const Call& call, bool bias_grad) {
+  if (call.wythoff) return dispatch_wythoff_packed_backward(qkv, r, call);
   using Signature = PackedGradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                                     FIB_CALL_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::support_attention_packed_backward");
@@ -56,7 +96,12 @@ Call make_call(const SupportPtr& support, const SupportAttentionOptions& options
 }
 
 Call with_seed(Call call) {
-  if (call.dropout > 0.0 && !call.seed) call.seed = draw_seed();
+  if (call.dropout <= 0.0 || call.seed || call.drawn_seed) return call;
+  if (call.wythoff) {
+    call.drawn_seed = at::randint(std::numeric_limits<int64_t>::max(), {}, at::kLong);
+  } else {
+    call.seed = draw_seed();
+  }
   return call;
 }
 

@@ -6,13 +6,32 @@
 
 namespace fib::ops {
 
+// Sizes may be symbols where torch.compile asks for shapes.
+#if TORCH_VERSION_MAJOR >= 2
+using Size = c10::SymInt;
+inline bool is_symbolic(const at::Tensor& x) { return x.unsafeGetTensorImpl()->has_symbolic_sizes_strides(); }
+inline Size size_of(const at::Tensor& x, int64_t dimension) { return x.sym_size(dimension); }
+inline Size stride_of(const at::Tensor& x, int64_t dimension) { return x.sym_stride(dimension); }
+inline at::Tensor empty(std::initializer_list<Size> sizes, const at::TensorOptions& options) {
+  return at::empty_symint(sizes, options);
+}
+#else
+using Size = int64_t;
+inline bool is_symbolic(const at::Tensor&) { return false; }
+inline Size size_of(const at::Tensor& x, int64_t dimension) { return x.size(dimension); }
+inline Size stride_of(const at::Tensor& x, int64_t dimension) { return x.stride(dimension); }
+inline at::Tensor empty(std::initializer_list<Size> sizes, const at::TensorOptions& options) {
+  return at::empty(sizes, options);
+}
+#endif
+
 /// An uninitialised [B,H,tokens,channels] in `like`'s order of dimensions: tokens before heads where `like` [B,H,T,d]
 /// has them so (a view of [B,T,…,H,d]), else heads before tokens.
-inline at::Tensor empty_tokens(const at::Tensor& like, int64_t tokens, int64_t channels) {
-  const int64_t batch = like.size(0), heads = like.size(1);
-  if (like.stride(1) < like.stride(2))
-    return at::empty({batch, tokens, heads, channels}, like.options()).transpose(1, 2);
-  return at::empty({batch, heads, tokens, channels}, like.options());
+inline at::Tensor empty_tokens(const at::Tensor& like, const Size& tokens, const Size& channels) {
+  const Size batch = size_of(like, 0), heads = size_of(like, 1);
+  if (stride_of(like, 1) < stride_of(like, 2))
+    return empty({batch, tokens, heads, channels}, like.options()).transpose(1, 2);
+  return empty({batch, heads, tokens, channels}, like.options());
 }
 
 /// [B,T,3,H,d] -> three views [B,H,T,d].
@@ -64,8 +83,8 @@ inline at::ScalarType computing_type(at::ScalarType type) { return is_reduced(ty
 /// The results that forward fills: output and log-sum-exp [B,H,Tq].
 inline Outputs empty_outputs(const Operands& x) {
   const at::Tensor& q = x.q;
-  return {empty_tokens(q, q.size(2), x.v.size(3)),
-          at::empty({q.size(0), q.size(1), q.size(2)}, q.options().dtype(computing_type(q.scalar_type())))};
+  return {empty_tokens(q, size_of(q, 2), size_of(x.v, 3)),
+          empty({size_of(q, 0), size_of(q, 1), size_of(q, 2)}, q.options().dtype(computing_type(q.scalar_type())))};
 }
 
 }  // namespace fib::ops

@@ -20,7 +20,7 @@ at::Tensor empty_bias_gradient(const Call& call, bool bias_grad) {
 }
 
 Outputs forward(const Operands& x, const Call& call) {
-  check_without_kernel(x, call);
+  if (!is_symbolic(x.q)) check_without_kernel(x, resolved(call, x));
   return empty_outputs(x);
 }
 
@@ -31,12 +31,12 @@ Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
 }
 
 Gradients backward(const Operands& x, const Results&, const Call& call, bool bias_grad) {
-  return {empty_tokens(x.q, x.q.size(2), x.q.size(3)), empty_tokens(x.k, x.k.size(2), x.k.size(3)),
-          empty_tokens(x.v, x.v.size(2), x.v.size(3)), empty_bias_gradient(call, bias_grad)};
+  const auto like = [](const at::Tensor& t) { return empty_tokens(t, size_of(t, 2), size_of(t, 3)); };
+  return {like(x.q), like(x.k), like(x.v), empty_bias_gradient(call, bias_grad)};
 }
 
 PackedGradients packed_backward(const at::Tensor& qkv, const Results&, const Call& call, bool bias_grad) {
-  return {at::empty(qkv.sizes(), qkv.options()), empty_bias_gradient(call, bias_grad)};
+  return {at::empty_like(qkv, qkv.options(), at::MemoryFormat::Contiguous), empty_bias_gradient(call, bias_grad)};
 }
 
 }  // namespace meta
@@ -81,6 +81,20 @@ Masking parse_masking(const std::string& name) {
   "__torch__.torch.classes.fibottention.Support support, Tensor? bias=None, Tensor? lengths=None, float? scale=None, " \
   "bool zero_masking=False, float dropout=0.0, int? seed=None"
 
+// The same for the mechanism by its parameters; the seed is one that was drawn.
+#define FIB_WYTHOFF_SCHEMA                                                                                       \
+  "int wmin, int wmax, bool modified, int cls, bool causal, int? layer, bool zero_masking, float? scale, float " \
+  "dropout, Tensor? seed"
+
+// Their shapes are known without running them, and what they compute is hidden from nobody: torch.compile may take
+// them.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+#define FIB_PLAIN \
+  , { at::Tag::pt2_compliant_tag }
+#else
+#define FIB_PLAIN
+#endif
+
 using fib::ops::Support;
 using fib::ops::SupportPtr;
 
@@ -96,11 +110,18 @@ TORCH_LIBRARY(fibottention, m) {
 
   m.def(
       "attention(Tensor q, Tensor k, Tensor v, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, "
-      "int? layer=None, str masking=\"exclude\", float? scale=None) -> Tensor");
+      "int? layer=None, str masking=\"exclude\", float? scale=None) -> Tensor" FIB_PLAIN);
   m.def(
       "attention_packed(Tensor qkv, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, int? "
       "layer=None, "
-      "str masking=\"exclude\", float? scale=None, float dropout=0.0) -> Tensor");
+      "str masking=\"exclude\", float? scale=None, float dropout=0.0) -> Tensor" FIB_PLAIN);
+  m.def("attention_forward(Tensor q, Tensor k, Tensor v, " FIB_WYTHOFF_SCHEMA
+        ") -> (Tensor out, Tensor lse)" FIB_PLAIN);
+  m.def("attention_packed_forward(Tensor qkv, " FIB_WYTHOFF_SCHEMA ") -> (Tensor out, Tensor lse)" FIB_PLAIN);
+  m.def("attention_backward(Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, " FIB_WYTHOFF_SCHEMA
+        ") -> (Tensor dq, Tensor dk, Tensor dv)" FIB_PLAIN);
+  m.def("attention_packed_backward(Tensor grad_out, Tensor qkv, Tensor out, Tensor lse, " FIB_WYTHOFF_SCHEMA
+        ") -> Tensor" FIB_PLAIN);
   m.def("support_attention(Tensor q, Tensor k, Tensor v, " FIB_CALL_SCHEMA ") -> (Tensor out, Tensor lse)");
   m.def("support_attention_packed(Tensor qkv, " FIB_CALL_SCHEMA ") -> (Tensor out, Tensor lse)");
   m.def(
@@ -113,46 +134,66 @@ TORCH_LIBRARY(fibottention, m) {
 TORCH_LIBRARY_IMPL(fibottention, CPU, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&cpu::forward>);
+  m.impl("attention_forward", &wythoff_forward_entry<&cpu::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&cpu::packed_forward>);
+  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&cpu::packed_forward>);
   m.impl("support_attention_backward", &backward_entry<&cpu::backward>);
+  m.impl("attention_backward", &wythoff_backward_entry<&cpu::backward>);
   m.impl("support_attention_packed_backward", &packed_backward_entry<&cpu::packed_backward>);
+  m.impl("attention_packed_backward", &wythoff_packed_backward_entry<&cpu::packed_backward>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, Meta, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&meta::forward>);
+  m.impl("attention_forward", &wythoff_forward_entry<&meta::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&meta::packed_forward>);
+  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&meta::packed_forward>);
   m.impl("support_attention_backward", &backward_entry<&meta::backward>);
+  m.impl("attention_backward", &wythoff_backward_entry<&meta::backward>);
   m.impl("support_attention_packed_backward", &packed_backward_entry<&meta::packed_backward>);
+  m.impl("attention_packed_backward", &wythoff_packed_backward_entry<&meta::packed_backward>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, Autograd, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&fib::ops::autograd::forward>);
+  m.impl("attention_forward", &wythoff_forward_entry<&fib::ops::autograd::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&fib::ops::autograd::packed_forward>);
+  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&fib::ops::autograd::packed_forward>);
   m.impl("support_attention_backward", &backward_entry<&fib::ops::autograd::backward>);
+  m.impl("attention_backward", &wythoff_backward_entry<&fib::ops::autograd::backward>);
   m.impl("support_attention_packed_backward", &packed_backward_entry<&fib::ops::autograd::packed_backward>);
+  m.impl("attention_packed_backward", &wythoff_packed_backward_entry<&fib::ops::autograd::packed_backward>);
 }
 
 // Serves every backend that has no kernel of its own.
 TORCH_LIBRARY_IMPL(fibottention, CompositeExplicitAutograd, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&composite::forward>);
+  m.impl("attention_forward", &wythoff_forward_entry<&composite::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&composite::packed_forward>);
+  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&composite::packed_forward>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, AutocastCPU, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCPU>>);
+  m.impl("attention_forward", &wythoff_forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCPU>>);
   m.impl("support_attention_packed",
          &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCPU>>);
+  m.impl("attention_packed_forward",
+         &wythoff_packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCPU>>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, AutocastCUDA, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCUDA>>);
+  m.impl("attention_forward", &wythoff_forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCUDA>>);
   m.impl("support_attention_packed",
          &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
+  m.impl("attention_packed_forward",
+         &wythoff_packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
 }
 
 // Differentiated and dispatched through what they call.

@@ -35,6 +35,18 @@ struct Operands {
   at::Tensor q, k, v;
 };
 
+/// The paper's mechanism by its parameters.
+struct WythoffOptions {
+  int64_t wmin, wmax;
+  bool modified;
+  int64_t cls;
+  bool causal;
+  Optional<int64_t> layer;
+  Masking masking;
+  Optional<double> scale;
+  double dropout = 0.0;
+};
+
 /// Everything about a call that is not q, k or v, as it travels through the dispatcher.
 struct Call {
   SupportPtr support;      ///< none in dense attention
@@ -44,6 +56,10 @@ struct Call {
   Masking masking = Masking::exclude;
   double dropout = 0.0;
   Optional<int64_t> seed;  ///< drawn from torch's generator when missing
+  /// In place of a support, which is then made where the number of tokens is known: the operators of such a call take
+  /// plain numbers, so that torch.compile can hold them in its graph.
+  Optional<WythoffOptions> wythoff = {};
+  OptionalTensor drawn_seed = {};  ///< int64 scalar, in place of seed: a graph must draw anew in every run
 };
 
 }  // namespace fib::ops

@@ -65,18 +65,31 @@ void check_tokens(int64_t tokens, int64_t heads, const WythoffOptions& w) {
                     w.layer.value_or(0));
 }
 
-Call wythoff_call(int64_t tokens, int64_t heads, const WythoffOptions& w) {
-  check_tokens(tokens, heads, w);
+}  // namespace
+
+Call wythoff_call(const WythoffOptions& options, const OptionalTensor& drawn_seed) {
   Call call;
-  call.support = cached_wythoff_support(
-      {tokens - w.cls, w.cls, heads, w.wmin, w.wmax, w.layer.value_or(-1), w.modified, w.causal});
-  call.masking = w.masking;
-  call.scale = w.scale;
-  call.dropout = w.dropout;
+  call.scale = options.scale;
+  call.masking = options.masking;
+  call.dropout = options.dropout;
+  call.wythoff = options;
+  call.drawn_seed = drawn_seed;
   return call;
 }
 
-}  // namespace
+Call resolved(const Call& call, const Operands& x) {
+  if (!call.wythoff) return call;
+  TORCH_CHECK_VALUE(x.q.dim() == 4, "attention: q must be [batch, heads, tokens, channels], got ", x.q.sizes());
+  const WythoffOptions& w = *call.wythoff;
+  const int64_t heads = x.q.size(1), tokens = x.q.size(2);
+  check_tokens(tokens, heads, w);
+  Call known = call;
+  known.support = cached_wythoff_support(
+      {tokens - w.cls, w.cls, heads, w.wmin, w.wmax, w.layer.value_or(-1), w.modified, w.causal});
+  if (call.drawn_seed && !x.q.is_meta()) known.seed = call.drawn_seed->item<int64_t>();  // shapes need no number
+  known.wythoff = nothing;
+  return known;
+}
 
 SupportPtr cached_wythoff_support(const WythoffKey& key) {
   static Cache cache;
@@ -84,13 +97,11 @@ SupportPtr cached_wythoff_support(const WythoffKey& key) {
 }
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const WythoffOptions& options) {
-  TORCH_CHECK_VALUE(q.dim() == 4, "attention: q must be [batch, heads, tokens, channels], got ", q.sizes());
-  return std::get<0>(dispatch_forward({q, k, v}, wythoff_call(q.size(2), q.size(1), options)));
+  return std::get<0>(dispatch_forward({q, k, v}, wythoff_call(options)));
 }
 
 at::Tensor attention_packed(const at::Tensor& qkv, const WythoffOptions& options) {
-  check_packed(qkv);
-  return std::get<0>(dispatch_packed_forward(qkv, wythoff_call(qkv.size(1), qkv.size(3), options)));
+  return std::get<0>(dispatch_packed_forward(qkv, wythoff_call(options)));
 }
 
 }  // namespace fib::ops

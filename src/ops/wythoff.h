@@ -6,16 +6,10 @@
 
 namespace fib::ops {
 
-struct WythoffOptions {
-  int64_t wmin, wmax;
-  bool modified;
-  int64_t cls;
-  bool causal;
-  Optional<int64_t> layer;
-  Masking masking;
-  Optional<double> scale;
-  double dropout = 0.0;
-};
+/// A call without a support yet.
+Call wythoff_call(const WythoffOptions& options, const OptionalTensor& drawn_seed = nothing);
+/// The call as kernels take it: with the support for these tensors, and with its seed.
+Call resolved(const Call& call, const Operands& x);
 
 at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const WythoffOptions& options);
 at::Tensor attention_packed(const at::Tensor& qkv, const WythoffOptions& options);
