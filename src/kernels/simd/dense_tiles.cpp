@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/dense_tiles.cpp"
+#define HWY_TARGET_INCLUDE "kernels/simd/dense_tiles.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 

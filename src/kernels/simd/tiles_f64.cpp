@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernels/tiles_f32.cpp"
+#define HWY_TARGET_INCLUDE "kernels/simd/tiles_f64.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
@@ -13,9 +13,10 @@ HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
 namespace HWY_NAMESPACE {
 
-const TileTable<float>& tiles_f32() {
-  static const TileTable<float> table{hwy::TargetName(HWY_TARGET), walk_tile<float, ForwardTile<float>>,
-                                      walk_tile<float, QueryGradients<float>>, walk_tile<float, KeyGradients<float>>};
+const TileTable<double>& tiles_f64() {
+  static const TileTable<double> table{hwy::TargetName(HWY_TARGET), walk_tile<double, ForwardTile<double>>,
+                                       walk_tile<double, QueryGradients<double>>,
+                                       walk_tile<double, KeyGradients<double>>};
   return table;
 }
 
@@ -28,11 +29,11 @@ HWY_AFTER_NAMESPACE();
 
 namespace fib::kernels {
 
-HWY_EXPORT(tiles_f32);
+HWY_EXPORT(tiles_f64);
 
 template <>
-const TileTable<float>& tiles_of_target<float>(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(tiles_f32), target)();
+const TileTable<double>& tiles_of_target<double>(int64_t target) {
+  return choose_target(HWY_DISPATCH_TABLE(tiles_f64), target)();
 }
 
 }  // namespace fib::kernels
