@@ -74,6 +74,7 @@ AttentionLayer convit_local_layer(const Dimensions& d) {
 }
 
 extern const Kind kConvit;
-const Kind kConvit{"convit", "head", false, convit_rows, nullptr, convit_layers, convit_cost};
+const Kind kConvit{"convit",      "head",     "patch_embed.proj.weight", false, convit_rows, nullptr,
+                   convit_layers, convit_cost};
 
 }  // namespace fib::models

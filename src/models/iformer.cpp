@@ -130,7 +130,13 @@ Cost iformer_cost(const Dimensions& d) {
 }  // namespace
 
 extern const Kind kIformer;
-const Kind kIformer{"iformer",   "classifier.classifier.l", false, iformer_rows, refuse_other_patches, iformer_layers,
+const Kind kIformer{"iformer",
+                    "classifier.classifier.l",
+                    "downsample_layers.0.0.c.weight",
+                    false,
+                    iformer_rows,
+                    refuse_other_patches,
+                    iformer_layers,
                     iformer_cost};
 
 }  // namespace fib::models

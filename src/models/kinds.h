@@ -14,6 +14,7 @@ namespace fib::models {
 struct Kind {
   const char* name;
   const char* classifier;  ///< prefix of the parameters whose shape depends on the number of classes
+  const char* stem;        ///< the weights [D,C,p,p] that meet the image: their second dimension is its channels
   bool prunable;           ///< whether blocks can have other widths than the row's
   std::vector<ModelRow> (*rows)();
   /// Throws std::invalid_argument where an image's size does not fit; null: any does.

@@ -11,8 +11,7 @@
 namespace fib::cli {
 
 struct ClassifyArguments {
-  ModelArguments model;
-  PreprocessArguments preprocess;
+  SubjectArguments subject;
   std::string labels;
   int64_t top = 5;
   bool json = false;
@@ -20,15 +19,18 @@ struct ClassifyArguments {
 };
 
 inline void declare(CLI::App& command, ClassifyArguments& a) {
-  add_model_options(command, a.model);
-  command.add_option("--labels", a.labels, "names of the classes: a JSON array, or an object by index")
+  add_weights_options(command, a.subject, Subjects::one);
+  command
+      .add_option("--labels", a.labels,
+                  "names of the classes: a JSON array, or an object by index; those of the weights")
       ->type_name("F.json");
   add_integer(command, "--top", a.top, {1, 1000000}, "classes to show per image")->capture_default_str();
-  add_preprocess_options(command, a.preprocess);
+  add_preprocess_options(command, a.subject);
   command.add_flag("--json", a.json, "for machines");
   command.add_option("IMAGE", a.images, "JPEG, PNG or WebP")->required()->type_name("");
   command.footer(
       "An image that cannot be read is reported, the others are classified, and the exit code is 1.\n"
+      "Example: fib classify --run runs/full photo.jpg\n"
       "Example: fib classify --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --labels classes.json a.jpg "
       "b.png");
 }

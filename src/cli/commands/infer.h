@@ -5,19 +5,18 @@
 #include <string>
 
 #include "cli/command.h"
-#include "cli/model_options.h"
+#include "cli/subject_options.h"
 
 namespace fib::cli {
 
 struct InferArguments {
-  ModelArguments model;
+  SubjectArguments subject;
   std::string input, output, dtype = "f32";
-  int64_t batch = 16;
 };
 
 inline void declare(CLI::App& command, InferArguments& a) {
-  add_model_options(command, a.model);
-  command.add_option("--input", a.input, "preprocessed images [B,3,H,W], float32 or float64")
+  add_weights_options(command, a.subject, Subjects::one);
+  command.add_option("--input", a.input, "preprocessed images [B,C,H,W], float32 or float64")
       ->type_name("X.npy")
       ->required();
   command.add_option("--out", a.output, "where the logits [B,classes] go")->type_name("LOGITS.npy")->required();
@@ -25,7 +24,7 @@ inline void declare(CLI::App& command, InferArguments& a) {
       ->check(CLI::IsMember({"f32", "f64"}))
       ->type_name("f32|f64")
       ->capture_default_str();
-  add_integer(command, "--batch", a.batch, {1, 65536}, "images computed at once")->capture_default_str();
+  add_integer(command, "--batch", a.subject.batch, {1, 65536}, "images computed at once")->capture_default_str();
   command.footer(
       "Images of another size than the model's are taken as they are: position embeddings are interpolated.\n"
       "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy");

@@ -18,16 +18,24 @@ using report::Table;
 
 using training::TrainedModel;
 
+nlohmann::ordered_json input_json(const TrainedModel& c) {
+  return {{"resolution", c.view.input_size}, {"channels", c.view.channels}, {"mean", c.view.mean}, {"std", c.view.std},
+          {"crop_ratio", c.view.crop_ratio}, {"as_told_by", c.view_source}};
+}
+
 nlohmann::ordered_json evaluation_json(const TrainedModel& c, const training::Accuracy& e) {
-  return {
-      {"model", c.model}, {"attention", c.attention}, {"data", c.data}, {"images", e.images},
-      {"top1", e.top1},   {"top5", e.top5},           {"loss", e.loss}, {"images_per_second", e.images_per_second()}};
+  return {{"model", c.model},      {"attention", c.attention},
+          {"data", c.data},        {"images", e.images},
+          {"top1", e.top1},        {"top5", e.top5},
+          {"loss", e.loss},        {"images_per_second", e.images_per_second()},
+          {"input", input_json(c)}};
 }
 
 std::string evaluation_text(const TrainedModel& c, const training::Accuracy& e) {
   Table table({{}, {}});
   table.add_row({"model", c.model + ", " + c.attention + " attention"});
   table.add_row({"data", fmt::format("{}, {} images", c.data, report::grouped(e.images))});
+  table.add_row({"input", c.input_text()});
   table.add_row({"top-1", fmt::format("{:.2f} %", 100 * e.top1)});
   table.add_row({"top-5", fmt::format("{:.2f} %", 100 * e.top5)});
   table.add_row({"loss", fmt::format("{:.4f}", e.loss)});
@@ -44,7 +52,7 @@ training::Accuracy evaluate(const TrainedModel& subject, bool quiet) {
 }
 
 void run(const EvalArguments& a, const Globals& globals) {
-  const TrainedModel subject = open_subjects(a.subject).front();
+  const TrainedModel subject = open_subjects(a.subject, globals.quiet).front();
   const training::Accuracy result = evaluate(subject, globals.quiet || a.json);
   if (a.json) {
     print_json(evaluation_json(subject, result));

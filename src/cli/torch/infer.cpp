@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "base/npy.h"
-#include "models/torch/weights.h"
+#include "cli/torch/subject_options.h"
 
 namespace fib::cli {
 namespace {
@@ -38,24 +38,22 @@ void write_logits(AtomicFile& file, const at::Tensor& logits) {
 void check_input(const at::Tensor& images, const std::string& file) {
   if (images.dim() == 4 && images.numel() > 0) return;
   throw std::runtime_error(
-      fmt::format("{} must hold images [B,3,H,W], got [{}]", file, fmt::join(images.sizes(), ",")));
+      fmt::format("{} must hold images [B,C,H,W], got [{}]", file, fmt::join(images.sizes(), ",")));
 }
 
-void run(const InferArguments& a, const Globals& /*globals*/) {
-  models::Options options = model_options(a.model);
+void run(const InferArguments& a, const Globals& globals) {
+  training::ModelRequest request = model_request(a.subject);
   const NpyArray input(a.input);
   const at::Tensor images = as_tensor(input);
   check_input(images, a.input);
   AtomicFile output(a.output);  // says now, not after the work, that it cannot be written
-  options.channels = images.size(1);
-  options.resolution = images.size(2);
-  options.width = images.size(3);
-  const auto type = a.dtype == "f64" ? at::kDouble : at::kFloat;
-  const models::ModelPtr model =
-      models::make_with_weights(a.model.model, a.model.weights, options, {.new_classifier = false, .type = type});
-  model->eval();
-  const at::Tensor logits = logits_of(*model, images, type, a.batch);
-  if (type == at::kDouble) {
+  request.input = training::InputShape{images.size(1), images.size(2), images.size(3)};
+  request.without_images = true;
+  request.double_precision = a.dtype == "f64";
+  const training::TrainedModel subject = open_subject(request, globals.quiet);
+  const auto type = request.double_precision ? at::kDouble : at::kFloat;
+  const at::Tensor logits = logits_of(*subject.module, images, type, a.subject.batch);
+  if (request.double_precision) {
     write_logits<double>(output, logits);
   } else {
     write_logits<float>(output, logits);

@@ -1,45 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/torch/subject_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
-#include "cli/torch/preprocess_options.h"
-#include "data/open_dataset.h"
-#include "models/torch/weights.h"
+#include "attention/registry.h"
+#include "cli/output.h"
 
 namespace fib::cli {
 namespace {
 
+using training::ModelRequest;
 using training::TrainedModel;
 
-/// An image is framed by the options; where a dataset knows its mean and deviation, they are what models of it were
-/// trained with, and only an image folder leaves them to the model.
-PipelineConfig view_for(const SubjectArguments& a, const DatasetInfo& info, const Preprocess& p) {
-  PipelineConfig config = evaluation_config(info, static_cast<int>(p.crop), 1.0);
-  // Rounding down must give resize_shorter back.
-  config.crop_ratio = static_cast<double>(p.crop) / (static_cast<double>(p.resize_shorter) + 0.5);
-  const bool folder = info.image_size == 0;
-  if (folder || !a.preprocess.mean.empty()) config.mean.assign(p.mean.begin(), p.mean.begin() + info.channels);
-  if (folder || !a.preprocess.std.empty()) config.std.assign(p.std.begin(), p.std.begin() + info.channels);
-  return config;
+/// As it is written after --attention; empty where nothing was said.
+std::string attention_text(const AttentionArguments& a) {
+  const bool shorthand = a.modified || !a.wmin.empty() || !a.wmax.empty();
+  if (a.attention.empty() && !shorthand) return "";
+  if (a.attention.empty())
+    throw std::invalid_argument("--wmin, --wmax and --modified go with --attention, which is not given");
+  const AttentionSpec spec = attention_spec(a);
+  attention::check_spec(spec);
+  return spec.to_string();
 }
 
-TrainedModel from_weights(const SubjectArguments& a) {
-  models::Options options = model_options(a.model);
-  const Preprocess preprocess = preprocess_options(a.preprocess, models::find_row(a.model.model));
-  TrainedModel subject{.name = options.attention.to_string(),
-                       .model = a.model.model,
-                       .attention = options.attention.to_string(),
-                       .data = a.data,
-                       .dataset = open_dataset(a.data, DatasetPart::test),
-                       .batch = a.batch};
-  options.resolution = preprocess.crop;
-  options.channels = subject.dataset->info().channels;
-  subject.module = models::make_with_weights(a.model.model, a.model.weights, options);
-  subject.module->eval();
-  subject.view = view_for(a, subject.dataset->info(), preprocess);
-  return subject;
+void check_channels(const char* name, const std::vector<float>& given) {
+  if (given.size() <= 1 || given.size() == 3) return;
+  throw std::invalid_argument(fmt::format("{} takes one number or three, R,G,B; got {}", name, given.size()));
 }
 
 /// Runs are told apart by their directories' names, or by the whole path where those agree.
@@ -50,21 +39,55 @@ void name_apart(std::vector<TrainedModel>& subjects, const std::vector<std::stri
   }
 }
 
+TrainedModel open_with_images(const ModelRequest& request, const SubjectArguments& a, bool quiet) {
+  if (request.run.empty() && request.data.empty())
+    throw std::invalid_argument("on which images? Give --data KIND:PATH, or --run DIR, which has its own test set");
+  TrainedModel subject = open_subject(request, quiet);
+  subject.batch = a.batch;
+  return subject;
+}
+
 }  // namespace
 
-std::vector<TrainedModel> open_subjects(const SubjectArguments& a) {
+ModelRequest model_request(const SubjectArguments& a) {
+  if (a.runs.empty() && a.weights.empty())
+    throw std::invalid_argument(
+        "which model? Give --run DIR, or --weights F.safetensors (and --model, if they are of "
+        "another program)");
+  check_channels("--mean", a.mean);
+  check_channels("--std", a.std);
+  if (!a.model.empty()) models::find_row(a.model);
+  ModelRequest request;
+  if (!a.runs.empty()) request.run = a.runs.front();
+  request.checkpoint = a.checkpoint;
+  request.weights = a.weights;
+  request.model = a.model;
+  request.attention = attention_text(a.attention);
+  request.data = a.data;
+  request.resize = a.resize;
+  request.crop = a.crop;
+  request.mean = a.mean;
+  request.std = a.std;
+  return request;
+}
+
+TrainedModel open_subject(const ModelRequest& request, bool quiet) {
+  TrainedModel subject = training::open_model(request);
+  for (const std::string& line : subject.contradictions) {
+    if (!quiet) say("fib: " + line);
+  }
+  return subject;
+}
+
+std::vector<TrainedModel> open_subjects(const SubjectArguments& a, bool quiet) {
+  ModelRequest request = model_request(a);
+  if (a.runs.empty()) return {open_with_images(request, a, quiet)};
   std::vector<TrainedModel> subjects;
   for (const std::string& run : a.runs) {
-    subjects.push_back(training::open_run(run, a.checkpoint, a.data));
-    subjects.back().batch = a.batch;
+    request.run = run;
+    subjects.push_back(open_with_images(request, a, quiet));
   }
-  if (!a.runs.empty()) {
-    name_apart(subjects, a.runs);
-    return subjects;
-  }
-  if (a.model.model.empty() || a.model.weights.empty() || a.data.empty())
-    throw std::invalid_argument("which model? Give --run DIR, or --model, --weights and --data");
-  subjects.push_back(from_weights(a));
+  name_apart(subjects, a.runs);
   return subjects;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trained models that the options name, with their images.
+// From the options to the trained models they name.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,14 @@
 
 namespace fib::cli {
 
-/// In the order given; throws std::invalid_argument where nothing is.
-std::vector<training::TrainedModel> open_subjects(const SubjectArguments& arguments);
+/// What was asked for, of one model: of a.runs the first.
+training::ModelRequest model_request(const SubjectArguments& arguments);
+
+/// One model, which need not have images to be tested on. Where what was asked for differs from what the weights say of
+/// themselves, a line on stderr tells it unless `quiet`.
+training::TrainedModel open_subject(const training::ModelRequest& request, bool quiet);
+
+/// In the order given, each with a test set; throws std::invalid_argument where nothing is named.
+std::vector<training::TrainedModel> open_subjects(const SubjectArguments& arguments, bool quiet = false);
 
 }  // namespace fib::cli

@@ -172,6 +172,11 @@ std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const ModelRo
   return pruned ? widths : std::vector<BlockWidth>();
 }
 
+int64_t stored_channels(const SafetensorsFile& file, const ModelRow& row) {
+  const TensorView* stem = file.find(row.kind->stem);
+  return stem != nullptr && stem->shape.size() == 4 ? stem->shape[1] : 0;
+}
+
 bool is_constructed(const std::string& name) {
   static const std::unordered_set<std::string> kLeaves = {"relative_position_index", "attn_mask",
                                                           "num_batches_tracked"};

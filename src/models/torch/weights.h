@@ -31,6 +31,9 @@ void load_weights(Model& model, const std::filesystem::path& file, const LoadOpt
 /// What pruning has left in the blocks of a ViT; empty where all have the row's widths.
 std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const ModelRow& row);
 
+/// Channels of the images that the weights take; 0 where the file does not have the parameter that tells it.
+int64_t stored_channels(const SafetensorsFile& file, const ModelRow& row);
+
 /// A model as the file describes it: the number of classes comes from the weights unless `options` gives one, and so do
 /// the widths of a pruned model.
 ModelPtr make_with_weights(const std::string& name, const std::filesystem::path& file, Options options = {},

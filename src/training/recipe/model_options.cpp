@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/recipe/model_options.h"
 
+#include "data/registry/datasets.h"
+
 namespace fib::training {
 namespace {
 
@@ -20,6 +22,22 @@ models::Options model_options(const Recipe& recipe, const DataShape& data) {
           .dropout = recipe.dropout,
           .attention_dropout = recipe.attention_dropout,
           .drop_path = recipe.drop_path};
+}
+
+models::ModelCard recipe_card(const Recipe& recipe) {
+  const DatasetRow& data = *parse_data_source(recipe.data).row;
+  models::ModelCard card;
+  card.model = recipe.model;
+  card.attention = AttentionSpec::parse(recipe.attention).to_string();
+  card.resolution = recipe.resolution;
+  card.patch = recipe.patch;
+  card.pool = recipe.pool;
+  card.channels = data.channels;
+  card.mean.assign(data.mean.begin(), data.mean.begin() + data.channels);
+  card.std.assign(data.std.begin(), data.std.begin() + data.channels);
+  card.crop_ratio = recipe.eval_crop;
+  card.class_names.assign(data.class_names.begin(), data.class_names.end());
+  return card;
 }
 
 }  // namespace fib::training

@@ -2,7 +2,7 @@
 // From a recipe to the choices of its model, without torch: what is planned, trained and tested is the same model.
 #pragma once
 
-#include "models/table.h"
+#include "models/card.h"
 #include "training/recipe/recipe.h"
 
 namespace fib::training {
@@ -15,5 +15,9 @@ struct DataShape {
 
 /// Throws std::invalid_argument where the recipe's attention cannot be read.
 models::Options model_options(const Recipe& recipe, const DataShape& data);
+
+/// What weights trained by the recipe are of, and how they see images. Where the dataset's images have classes and
+/// channels of their own (a folder), those are left to whoever has opened it.
+models::ModelCard recipe_card(const Recipe& recipe);
 
 }  // namespace fib::training

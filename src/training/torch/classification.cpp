@@ -228,7 +228,24 @@ Evaluation ClassificationTask::evaluate(Split split, ProcessGroup& group, const 
 }
 
 TensorMetadata ClassificationTask::metadata() const {
-  return {{"model", recipe_.model}, {"attention", recipe_.attention}, {"data", recipe_.data}};
+  TensorMetadata said =
+      models::to_metadata(data_.test ? model_card(recipe_, *model_, *data_.test) : recipe_card(recipe_));
+  said["data"] = recipe_.data;
+  return said;
+}
+
+models::ModelCard model_card(const Recipe& recipe, const models::Model& model, const Loader& test) {
+  models::ModelCard card = recipe_card(recipe);
+  const models::Dimensions& dims = model.dimensions();
+  card.resolution = dims.height;
+  card.patch = dims.row.patch;
+  const PipelineConfig& view = test.pipeline().config();
+  card.channels = view.channels;
+  card.mean = view.mean;
+  card.std = view.std;
+  card.crop_ratio = view.crop_ratio;
+  card.class_names = test.dataset().info().class_names;
+  return card;
 }
 
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,

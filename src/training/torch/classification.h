@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "data/loader.h"
+#include "models/card.h"
 #include "models/torch/model.h"
 #include "training/torch/task.h"
 
@@ -71,6 +72,9 @@ class ClassificationTask final : public Task {
 
 /// The row of this task: model and data as the recipe says, and the search of channels where it prunes.
 Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank);
+
+/// What weights of the model are of, and how they see images: as the test set is shown.
+models::ModelCard model_card(const Recipe& recipe, const models::Model& model, const Loader& test);
 
 /// Batches of a whole dataset in its order, as evaluation sees them.
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,

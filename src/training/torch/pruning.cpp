@@ -57,7 +57,9 @@ PruningResult::Stage tested(const std::string& name, models::Model& model, const
 /// The model that the search began with.
 PruningResult::Stage tested_before(const Recipe& recipe) {
   const DatasetPtr data = open_dataset(recipe.data, DatasetPart::test);
-  return tested("before", *models::make_with_weights(recipe.model, recipe.weights, model_options(recipe, {data->info().classes, data->info().channels})),
+  return tested("before",
+                *models::make_with_weights(recipe.model, recipe.weights,
+                                           model_options(recipe, {data->info().classes, data->info().channels})),
                 recipe);
 }
 
@@ -154,8 +156,8 @@ models::ModelPtr compressed(const models::Vit& model, const std::vector<models::
 PruningResult finish_pruning(const PruningSearch& search, const Recipe& recipe, const RunFiles& files) {
   const models::ModelPtr small = search.pruned_model();
   PruningResult result{.stages = {}, .weights = files.pruned()};
-  models::save_weights(*small, result.weights,
-                       {{"format", "pt"}, {"model", recipe.model}, {"attention", recipe.attention}});
+  const auto test = evaluation_loader(open_dataset(recipe.data, DatasetPart::test), recipe, small->dimensions().height);
+  models::save_weights(*small, result.weights, models::to_metadata(model_card(recipe, *small, *test)));
   if (!recipe.weights.empty()) result.stages.push_back(tested_before(recipe));
   result.stages.push_back(tested("pruned", *small, recipe));
   write_file_atomically(files.root / "pruning.json", to_json(result, recipe).dump(2) + "\n");

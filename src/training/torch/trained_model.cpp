@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <stdexcept>
 
@@ -11,10 +12,11 @@
 #include "models/torch/weights.h"
 #include "training/recipe/model_options.h"
 #include "training/run/directory.h"
-#include "training/torch/classification.h"
 
 namespace fib::training {
 namespace {
+
+using models::ModelCard;
 
 /// The best weights of a search are what it leaves; a run without a validation set has only its last ones.
 std::filesystem::path best_of(const RunFiles& files, const Recipe& recipe) {
@@ -41,7 +43,156 @@ std::string name_of(const std::filesystem::path& directory) {
   return directory.has_filename() ? directory.filename() : directory.parent_path().filename();
 }
 
+/// Models of a dataset whose images have one size were trained with its own mean and deviation; those of a folder were
+/// not, and of grey images nothing follows for models that take color.
+ModelCard card_of(const DatasetInfo& info, int64_t channels) {
+  ModelCard card;
+  if (info.image_size == 0 || info.channels != channels) return card;
+  card.mean = info.mean;
+  card.std = info.std;
+  return card;
+}
+
+int64_t shorter_side(int64_t crop, double ratio) {
+  // An error of representation is undone: 224 / 0.875 is 256.
+  return static_cast<int64_t>(std::floor(static_cast<double>(crop) / ratio + 1e-9));
+}
+
+ModelCard card_of(const ModelRequest& request) {
+  ModelCard card;
+  card.model = request.model;
+  if (!request.attention.empty()) card.attention = AttentionSpec::parse(request.attention).to_string();
+  card.resolution = request.crop;
+  card.mean = request.mean;
+  card.std = request.std;
+  return card;
+}
+
+/// One number stands for all channels.
+std::vector<float> spread(const std::vector<float>& values, size_t channels) {
+  return values.size() == 1 ? std::vector<float>(channels, values.front()) : values;
+}
+
+/// A line for each thing that is asked for and that the weights tell differently.
+std::vector<std::string> contradictions(const ModelRequest& request, const ModelCard& weights) {
+  std::vector<std::string> lines;
+  const auto compare = [&](const char* what, const auto& asked, const auto& told) {
+    using Value = std::decay_t<decltype(told)>;
+    if (asked == Value() || told == Value() || asked == told) return;
+    lines.push_back(fmt::format("{} {} is asked for, the weights say {}", what, asked, told));
+  };
+  const auto text = [](const std::vector<float>& values) { return fmt::format("{}", fmt::join(values, ",")); };
+  const ModelCard asked = card_of(request);
+  compare("model", asked.model, weights.model);
+  compare("attention", asked.attention, weights.attention);
+  compare("resolution", asked.resolution, weights.resolution);
+  compare("mean", text(spread(asked.mean, weights.mean.size())), text(weights.mean));
+  compare("std", text(spread(asked.std, weights.std.size())), text(weights.std));
+  if (weights.crop_ratio > 0 && weights.resolution > 0)
+    compare("shorter side", request.resize, shorter_side(weights.resolution, weights.crop_ratio));
+  return lines;
+}
+
+/// Collects what is told of a model, the most trusted first, and who told how images are normalized.
+struct Told {
+  ModelCard card;
+  std::string by;
+
+  void add(const ModelCard& more, const char* teller) {
+    if (card.mean.empty() && !more.mean.empty()) by = teller;
+    card = models::completed(std::move(card), more);
+  }
+};
+
+void apply_resize(ModelCard& card, int64_t shorter) {
+  if (shorter == 0) return;
+  if (shorter < card.resolution) {
+    throw std::invalid_argument(
+        fmt::format("--resize must be at least the crop of {}, got {}", card.resolution, shorter));
+  }
+  // Rounding down must give the shorter side back.
+  card.crop_ratio = static_cast<double>(card.resolution) / (static_cast<double>(shorter) + 0.5);
+}
+
+PipelineConfig view_of(const ModelCard& card) {
+  PipelineConfig view;
+  view.input_size = static_cast<int>(card.resolution);
+  view.channels = static_cast<int>(card.channels);
+  view.mean = spread(card.mean, static_cast<size_t>(card.channels));
+  view.std = spread(card.std, static_cast<size_t>(card.channels));
+  view.crop_ratio = card.crop_ratio;
+  return view;
+}
+
+models::ModelPtr load(const ModelCard& card, const std::filesystem::path& weights, const ModelRequest& request) {
+  models::Options options = models::options_of(card);
+  if (request.input) {
+    options.channels = request.input->channels;
+    options.resolution = request.input->height;
+    options.width = request.input->width;
+  }
+  const models::LoadOptions how{.new_classifier = false, .type = request.double_precision ? at::kDouble : at::kFloat};
+  models::ModelPtr module = models::make_with_weights(card.model, weights, options, how);
+  module->eval();
+  return module;
+}
+
+const models::ModelRow& row_of(const ModelCard& card, const std::filesystem::path& file) {
+  if (card.model.empty())
+    throw std::invalid_argument(file.string() + " does not say which model it is of: give --model");
+  return models::find_row(card.model);
+}
+
+/// The weights know how many channels they take, whatever is told of them.
+void take_channels(ModelCard& card, const ModelRequest& request, int64_t stored) {
+  if (stored > 0) card.channels = stored;
+  if (card.channels == 0) card.channels = 3;
+  if (!request.input || request.input->channels == card.channels) return;
+  throw std::runtime_error(
+      fmt::format("the input has {} channels, the weights take {}", request.input->channels, card.channels));
+}
+
+void describe(TrainedModel& opened, const Told& told, const ModelRequest& request) {
+  opened.model = told.card.model;
+  opened.attention = told.card.attention;
+  opened.name = request.run.empty() ? opened.attention : name_of(request.run);
+  opened.view = view_of(told.card);
+  opened.view_source = told.by;
+  opened.class_names = told.card.class_names;
+}
+
 }  // namespace
+
+TrainedModel open_model(const ModelRequest& request) {
+  std::optional<Recipe> recipe;
+  if (!request.run.empty()) recipe = RunFiles{request.run}.recipe();
+  const std::filesystem::path file =
+      recipe ? weights_of(RunFiles{request.run}, *recipe, request.checkpoint) : request.weights;
+  const SafetensorsFile weights(file);
+  const ModelCard stored = models::read_card(weights.metadata(), file.string());
+  TrainedModel opened;
+  opened.contradictions = contradictions(request, stored);
+
+  Told told;
+  told.add(card_of(request), "the command line");
+  told.add(stored, "the weights");
+  opened.data = request.data;
+  if (recipe) {
+    told.add(recipe_card(*recipe), "the run's recipe");
+    if (opened.data.empty() && !request.without_images) opened.data = recipe->data;
+  }
+  const models::ModelRow& row = row_of(told.card, file);
+  take_channels(told.card, request, models::stored_channels(weights, row));
+  if (!opened.data.empty()) {
+    opened.dataset = open_dataset(opened.data, DatasetPart::test);
+    told.add(card_of(opened.dataset->info(), told.card.channels), "the dataset");
+  }
+  told.add(models::published_card(row, told.card.channels), "the model's published weights");
+  apply_resize(told.card, request.resize);
+  opened.module = load(told.card, file, request);
+  describe(opened, told, request);
+  return opened;
+}
 
 std::unique_ptr<Loader> TrainedModel::loader(const DatasetPtr& images) const {
   LoaderOptions options;
@@ -50,20 +201,13 @@ std::unique_ptr<Loader> TrainedModel::loader(const DatasetPtr& images) const {
   return std::make_unique<Loader>(images, Pipeline(view), options);
 }
 
-TrainedModel open_run(const std::filesystem::path& directory, const std::string& checkpoint, const std::string& data) {
-  const RunFiles files{directory};
-  Recipe recipe = files.recipe();
-  const std::filesystem::path weights = weights_of(files, recipe, checkpoint);
-  if (!data.empty()) recipe.data = data;
-  TrainedModel run{
-      .name = name_of(directory), .model = recipe.model, .attention = recipe.attention, .data = recipe.data};
-  run.dataset = open_dataset(recipe.data, DatasetPart::test);
-  const DatasetInfo& info = run.dataset->info();
-  run.module = models::make_with_weights(recipe.model, weights, model_options(recipe, {info.classes, info.channels}));
-  run.module->eval();
-  const auto size = static_cast<int>(run.module->dimensions().height);
-  run.view = evaluation_config(run.dataset->info(), size, recipe.eval_crop);
-  return run;
+std::string TrainedModel::input_text() const {
+  const int64_t shorter = shorter_side(view.input_size, view.crop_ratio);
+  const std::string frame =
+      shorter == view.input_size ? "whole images" : fmt::format("cut from a shorter side of {}", shorter);
+  return fmt::format("{} x {}, {}, {}, mean {}, deviation {} (as {} say{})", view.input_size, view.input_size,
+                     view.channels == 1 ? "grey" : "color", frame, fmt::join(view.mean, " "), fmt::join(view.std, " "),
+                     view_source, view_source.ends_with("s") ? "" : "s");
 }
 
 DatasetPtr evenly_chosen(const DatasetPtr& dataset, size_t count) {
@@ -77,8 +221,56 @@ void check_labels(const Dataset& dataset, const models::Model& model) {
   const int64_t largest = *std::max_element(dataset.labels().begin(), dataset.labels().end());
   const int64_t classes = model.dimensions().row.classes;
   if (largest < classes) return;
-  throw std::runtime_error("the data has a class " + std::to_string(largest) + ", the weights know classes 0 to " +
-                           std::to_string(classes - 1));
+  throw std::runtime_error(
+      fmt::format("the data has a class {}, the weights know classes 0 to {}", largest, classes - 1));
+}
+
+std::vector<RankedClass> best_classes(const at::Tensor& logits, int64_t count, const std::vector<std::string>& names) {
+  const at::Tensor wide = logits.to(at::kDouble);
+  const at::Tensor probabilities = at::softmax(wide, 0);
+  const auto [values, indices] = at::sort(wide, /*stable=*/true, 0, /*descending=*/true);
+  std::vector<RankedClass> top;
+  for (int64_t i = 0; i < std::min(count, logits.size(0)); ++i) {
+    const int64_t index = indices[i].item<int64_t>();
+    const std::string label = names.empty() ? "" : names[static_cast<size_t>(index)];
+    top.push_back({index, label, probabilities[index].item<double>(), values[i].item<double>()});
+  }
+  return top;
+}
+
+Classifier::Classifier(TrainedModel model) : model_(std::move(model)), pipeline_(model_.view) {
+  const auto names = static_cast<int64_t>(model_.class_names.size());
+  const int64_t classes = model_.module->dimensions().row.classes;
+  if (names != 0 && names != classes)
+    throw std::runtime_error(fmt::format("{} classes are named, the weights have {}", names, classes));
+}
+
+at::Tensor Classifier::pixels_of(const std::string& file) const {
+  at::Tensor pixels = at::empty({pipeline_.channels(), pipeline_.input_size(), pipeline_.input_size()});
+  CounterRng unused(0);
+  pipeline_.apply(read_image(file), unused, pixels.data_ptr<float>());
+  return pixels;
+}
+
+std::vector<ClassifiedImage> Classifier::classify(const std::vector<std::string>& files, int64_t top) const {
+  const at::NoGradGuard no_grad;
+  std::vector<ClassifiedImage> results;
+  std::vector<at::Tensor> pixels;
+  for (const std::string& file : files) {
+    results.push_back({file, {}, ""});
+    try {
+      pixels.push_back(pixels_of(file));
+    } catch (const std::exception& error) {
+      results.back().error = error.what();
+    }
+  }
+  if (pixels.empty()) return results;
+  const at::Tensor logits = model_.module->forward(at::stack(pixels));
+  int64_t row = 0;
+  for (ClassifiedImage& result : results) {
+    if (result.error.empty()) result.top = best_classes(logits[row++], top, model_.class_names);
+  }
+  return results;
 }
 
 }  // namespace fib::training

@@ -1,33 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model that has learned, with the images it is tested on and the way they are shown to it.
+//
+// How an image becomes the model's input is told, in this order, by the person who asks, by the weights, by the run's
+// recipe or the dataset, and by the model's row. All commands come here, so that all of them see the same input.
 #pragma once
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "data/loader.h"
+#include "models/card.h"
 #include "models/torch/model.h"
 
 namespace fib::training {
+
+/// The input itself, where it is given and not made from images.
+struct InputShape {
+  int64_t channels = 3, height = 224, width = 224;
+};
+
+/// Which weights, and what a person says of them; empty or zero is what is not said.
+struct ModelRequest {
+  std::filesystem::path run = {};      ///< a run directory, or
+  std::string checkpoint = "best";     ///< (of the run: best, model or ema)
+  std::filesystem::path weights = {};  ///< a file
+  std::string model = {}, attention = {};
+  std::string data = {};                   ///< the test set; a run has its own, otherwise there is none
+  int64_t resize = 0, crop = 0;            ///< the shorter side before the crop, and the crop
+  std::vector<float> mean = {}, std = {};  ///< one number for all channels, or one for each
+  std::optional<InputShape> input = std::nullopt;
+  bool without_images = false;  ///< a run's own test set is not opened
+  bool double_precision = false;
+};
 
 struct TrainedModel {
   std::string name;  ///< what to call it beside others
   std::string model, attention, data;
   models::ModelPtr module = nullptr;  ///< in eval mode
-  DatasetPtr dataset = nullptr;       ///< the test set
+  DatasetPtr dataset = nullptr;       ///< the test set; null where none was asked for
   PipelineConfig view{};
   int64_t batch = 16;
+  std::vector<std::string> class_names{};     ///< empty where nobody told them
+  std::string view_source{};                  ///< who told how images are shown: "the weights", …
+  std::vector<std::string> contradictions{};  ///< one line for each thing that a person and the weights say differently
 
   /// Batches of these images, in their order.
   std::unique_ptr<Loader> loader(const DatasetPtr& images) const;
+  /// "28 x 28, 1 channel, whole images, mean 0.286, deviation 0.353 (from the weights)"
+  std::string input_text() const;
 };
 
-/// From a run directory, as the run itself was tested: its recipe says all. `checkpoint` is best, model or ema; a run
-/// without a validation set has no best weights, and its last ones are taken. `data` replaces the recipe's unless
-/// empty. Throws std::runtime_error where the directory holds no run or no weights.
-TrainedModel open_run(const std::filesystem::path& directory, const std::string& checkpoint = "best",
-                      const std::string& data = "");
+/// Throws std::invalid_argument where nobody says which model it is or what is said does not fit, std::runtime_error
+/// where a file cannot be read or a directory holds no run or not these weights. The best weights of a run without a
+/// validation set are its last ones, those of a search for channels to prune what it left.
+TrainedModel open_model(const ModelRequest& request);
 
 /// `count` images spread evenly over a dataset, all of it if it has fewer. Class by class or shuffled, every class
 /// gets its share.
@@ -35,5 +64,41 @@ DatasetPtr evenly_chosen(const DatasetPtr& dataset, size_t count);
 
 /// Throws std::runtime_error where the data has a class that the model does not know.
 void check_labels(const Dataset& dataset, const models::Model& model);
+
+// ---- Images by name
+// ---------------------------------------------------------------------------------------------------
+
+struct RankedClass {
+  int64_t index = 0;
+  std::string label;  ///< empty where classes have no names
+  double probability = 0;
+  double logit = 0;
+};
+
+/// The `count` largest logits of [classes], or all if there are fewer; the lower index first among equals.
+std::vector<RankedClass> best_classes(const at::Tensor& logits, int64_t count, const std::vector<std::string>& names);
+
+struct ClassifiedImage {
+  std::string file;
+  std::vector<RankedClass> top;  ///< empty where the file cannot be read
+  std::string error;             ///< why not
+};
+
+class Classifier {
+ public:
+  /// Throws std::runtime_error where more or fewer classes are named than there are.
+  explicit Classifier(TrainedModel model);
+
+  /// One result for each file, in their order.
+  std::vector<ClassifiedImage> classify(const std::vector<std::string>& files, int64_t top) const;
+
+  const TrainedModel& model() const { return model_; }
+
+ private:
+  at::Tensor pixels_of(const std::string& file) const;
+
+  TrainedModel model_;
+  Pipeline pipeline_;
+};
 
 }  // namespace fib::training

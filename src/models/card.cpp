@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/card.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace fib::models {
+namespace {
+
+constexpr int64_t kMaxSide = 16384;
+constexpr int64_t kMaxChannels = 4096;
+
+/// One value of a file's metadata, and the words for it where it cannot be.
+class MetadataField {
+ public:
+  MetadataField(const TensorMetadata& metadata, const char* key, const std::string& file) : key_(key), file_(file) {
+    const auto found = metadata.find(key);
+    if (found != metadata.end()) text_ = found->second;
+  }
+
+  const std::string& text() const { return text_; }
+
+  int64_t integer(int64_t most) const {
+    if (text_.empty()) return 0;
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    if (error != std::errc() || end != text_.data() + text_.size() || value < 1 || value > most)
+      refuse(fmt::format("an integer from 1 to {}", most));
+    return value;
+  }
+
+  std::string one_of(const std::vector<std::string>& accepted) const {
+    if (text_.empty() || std::find(accepted.begin(), accepted.end(), text_) != accepted.end()) return text_;
+    refuse(fmt::format("{}", fmt::join(accepted, " or ")));
+  }
+
+  std::vector<float> numbers() const {
+    const auto json = parsed();
+    if (json.is_null()) return {};
+    if (!json.is_array()) refuse("an array of numbers");
+    std::vector<float> values;
+    for (const auto& item : json) {
+      if (!item.is_number() || !std::isfinite(item.get<float>())) refuse("an array of numbers");
+      values.push_back(item.get<float>());
+    }
+    return values;
+  }
+
+  std::vector<std::string> names() const {
+    const auto json = parsed();
+    if (json.is_null()) return {};
+    if (!json.is_array()) refuse("an array of names");
+    std::vector<std::string> values;
+    for (const auto& item : json) {
+      if (!item.is_string()) refuse("an array of names");
+      values.push_back(item.get<std::string>());
+    }
+    return values;
+  }
+
+  double ratio() const {
+    const auto json = parsed();
+    if (json.is_null()) return 0;
+    const double value = json.is_number() ? json.get<double>() : 0;
+    if (!(value > 0 && value <= 1)) refuse("a number above 0, at most 1");
+    return value;
+  }
+
+  [[noreturn]] void refuse(const std::string& accepted) const {
+    constexpr size_t kShown = 60;
+    const std::string shown = text_.size() > kShown ? text_.substr(0, kShown) + "…" : text_;
+    throw std::runtime_error(
+        fmt::format("{}: {} in its metadata is '{}': accepted is {}", file_, key_, shown, accepted));
+  }
+
+ private:
+  nlohmann::json parsed() const {
+    if (text_.empty()) return nullptr;
+    const auto json = nlohmann::json::parse(text_, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) refuse("JSON");
+    return json;
+  }
+
+  std::string text_;
+  const char* key_;
+  const std::string& file_;
+};
+
+/// A model that is not in the table is somebody else's word for it.
+std::string known_model(const std::string& name) {
+  for (const ModelRow& row : table()) {
+    if (row.name == name) return name;
+  }
+  return "";
+}
+
+void check_normalization(const ModelCard& card, const MetadataField& mean, const MetadataField& std) {
+  const auto channels = static_cast<size_t>(card.channels);
+  if (!card.mean.empty() && card.mean.size() != channels) mean.refuse(fmt::format("{} numbers", channels));
+  if (!card.std.empty() && card.std.size() != channels) std.refuse(fmt::format("{} numbers", channels));
+  for (float value : card.std) {
+    if (!(value > 0)) std.refuse("numbers above 0");
+  }
+}
+
+template <class Value>
+void fill(Value& value, const Value& other) {
+  if (value == Value()) value = other;
+}
+
+}  // namespace
+
+ModelCard read_card(const TensorMetadata& metadata, const std::string& file) {
+  const auto field = [&](const char* key) { return MetadataField(metadata, key, file); };
+  ModelCard card;
+  card.model = known_model(field("model").text());
+  if (card.model.empty()) return {};
+  card.attention = field("attention").text();
+  card.resolution = field("resolution").integer(kMaxSide);
+  card.patch = field("patch").integer(kMaxSide);
+  card.pool = field("pool").one_of({"token", "mean"});
+  card.channels = field("channels").integer(kMaxChannels);
+  card.mean = field("mean").numbers();
+  card.std = field("std").numbers();
+  check_normalization(card, field("mean"), field("std"));
+  card.crop_ratio = field("crop_ratio").ratio();
+  card.class_names = field("class_names").names();
+  return card;
+}
+
+TensorMetadata to_metadata(const ModelCard& card) {
+  TensorMetadata metadata{{"format", "pt"}};
+  const auto tell = [&](const char* key, const std::string& text, bool told) {
+    if (told) metadata[key] = text;
+  };
+  tell("model", card.model, !card.model.empty());
+  tell("attention", card.attention, !card.attention.empty());
+  tell("resolution", std::to_string(card.resolution), card.resolution > 0);
+  tell("patch", std::to_string(card.patch), card.patch > 0);
+  tell("pool", card.pool, !card.pool.empty());
+  tell("channels", std::to_string(card.channels), card.channels > 0);
+  tell("mean", fmt::format("[{}]", fmt::join(card.mean, ", ")), !card.mean.empty());
+  tell("std", fmt::format("[{}]", fmt::join(card.std, ", ")), !card.std.empty());
+  tell("crop_ratio", fmt::format("{}", card.crop_ratio), card.crop_ratio > 0);
+  using Handler = nlohmann::json::error_handler_t;
+  tell("class_names", nlohmann::json(card.class_names).dump(-1, ' ', false, Handler::replace),
+       !card.class_names.empty());
+  return metadata;
+}
+
+ModelCard completed(ModelCard card, const ModelCard& from) {
+  fill(card.model, from.model);
+  fill(card.attention, from.attention);
+  fill(card.resolution, from.resolution);
+  fill(card.patch, from.patch);
+  fill(card.pool, from.pool);
+  fill(card.channels, from.channels);
+  fill(card.mean, from.mean);
+  fill(card.std, from.std);
+  fill(card.crop_ratio, from.crop_ratio);
+  fill(card.class_names, from.class_names);
+  return card;
+}
+
+ModelCard published_card(const ModelRow& row, int64_t channels) {
+  ModelCard card;
+  card.model = row.name;
+  card.attention = "full";
+  card.resolution = row.resolution;
+  card.patch = row.patch;
+  card.channels = channels;
+  const auto first = [channels](const std::array<float, 3>& values) {
+    return std::vector<float>(values.begin(), values.begin() + std::min<int64_t>(channels, 3));
+  };
+  card.mean = first(row.normalization.mean);
+  card.std = first(row.normalization.std);
+  card.crop_ratio = row.crop_ratio;
+  return card;
+}
+
+Options options_of(const ModelCard& card) {
+  const auto told = [](int64_t value) { return value == 0 ? std::nullopt : std::optional(value); };
+  Options options;
+  if (!card.attention.empty()) options.attention = AttentionSpec::parse(card.attention);
+  options.resolution = told(card.resolution);
+  options.patch = told(card.patch);
+  if (card.channels > 0) options.channels = card.channels;
+  if (card.pool == "mean") options.pool = Pool::mean;
+  return options;
+}
+
+}  // namespace fib::models
