@@ -5,11 +5,12 @@
 
 #include <array>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/printable.h"
+#include "base/read_file.h"
 #include "training/run/summary.h"
 
 namespace fib::report {
@@ -58,6 +59,11 @@ std::string plain(const json::exception& error) {
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
+/// Empty where a run was not logged.
+std::string metrics_of(const training::RunFiles& files) {
+  return std::filesystem::exists(files.metrics()) ? read_file(files.metrics(), kMaxRecordBytes) : "";
+}
+
 }  // namespace
 
 RunRecord read_run(const std::filesystem::path& directory) {
@@ -68,7 +74,7 @@ RunRecord read_run(const std::filesystem::path& directory) {
   try {
     take(run, training::read_summary(files));
     run.finished = time_of(files.summary());
-    std::ifstream in(files.metrics());
+    std::istringstream in(metrics_of(files));
     for (std::string line; std::getline(in, line);) add_line(run, unaveraged, json::parse(line));
   } catch (const json::exception& error) {
     throw std::runtime_error("cannot understand the run in " + in_quotes(directory.string()) + ": " + plain(error));

@@ -72,6 +72,7 @@ TEST(Trust, help_shows_defaults_as_they_are_typed) {
 TEST(Trust, a_recipe_that_cannot_be_read_says_why) {
   expect_line(run_fib("train --out x --recipe /nowhere.toml"), 1, "cannot read '/nowhere.toml': No such file");
   expect_line(run_fib("train --out x --recipe /"), 1, "Is a directory");
+  expect_line(run_fib("train --out x --recipe /dev/zero"), 1, "it is longer than the 1048576 bytes that are accepted");
   const std::string recipe = scratch_path("sectionless.toml");
   std::ofstream(recipe) << "epochs = 3\n";
   expect_line(run_fib("train --out x --recipe " + recipe), 2, "'epochs' stands below no section: it belongs below [");

@@ -11,6 +11,7 @@
 #include "analysis/paper/tables.h"
 #include "attention/registry.h"
 #include "base/nearest.h"
+#include "base/read_file.h"
 
 namespace fib::ablations {
 namespace {
@@ -94,9 +95,8 @@ AblationRow read_row(const toml::table& table, const std::string& file, PaperPla
 }
 
 toml::table parse(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) throw std::runtime_error("'" + file.string() + "' cannot be read");
   try {
-    return toml::parse_file(file.string());
+    return toml::parse(read_file(file, kMaxRecipeBytes), file.string());
   } catch (const toml::parse_error& error) {
     throw std::invalid_argument(file.string() + " line " + std::to_string(error.source().begin.line) + ": " +
                                 std::string(error.description()));

@@ -10,6 +10,7 @@
 #include "attention/arrays.h"
 #include "attention/registry.h"
 #include "base/checked.h"
+#include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
@@ -78,6 +79,7 @@ int64_t patches_of(const AttendArguments& a, const AttentionShape& shape) {
 
 void run(const AttendArguments& a, const Globals& globals) {
   attention::check_files(a.files);
+  require_threads(globals.threads);
   omp_set_num_threads(static_cast<int>(globals.threads));
   const attention::AttendInputs in = attention::read_inputs(a.files);
   std::string masking = a.masking;

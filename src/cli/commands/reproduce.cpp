@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "analysis/ablations/commands.h"
 #include "analysis/ablations/jobs.h"
 #include "base/atomic_file.h"
+#include "base/read_file.h"
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -55,7 +56,7 @@ ablations::Request request_of(const ReproduceArguments& a) {
 }
 
 std::string last_line(const fs::path& file) {
-  std::ifstream in(file);
+  std::istringstream in(read_file(file, kMaxRecordBytes));
   std::string last;
   for (std::string line; std::getline(in, line);)
     if (!line.empty()) last = line;

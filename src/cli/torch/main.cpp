@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <torch/torch.h>
 
+#include "base/parallel.h"
 #include "cli/app.h"
 
 namespace {
@@ -12,6 +13,7 @@ using namespace fib::cli;
 /// Debian's LibTorch starts with one intra-op thread, whatever the machine has.
 void set_threads(const Globals& globals) {
   const int threads = static_cast<int>(globals.threads);
+  fib::require_threads(threads);
   omp_set_num_threads(threads);
   at::set_num_threads(threads);
 }

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/read_file.h"
 #include "cli/app.h"
 #include "cli/output.h"
 #include "cli/torch/train_session.h"
@@ -39,8 +39,7 @@ void tell(const PruningResult& result, const Recipe& recipe, bool json, bool qui
 
 /// What a finished search said.
 void tell_again(const RunFiles& files, bool json) {
-  std::ifstream in(files.root / "pruning.json");
-  if (json) print_json(nlohmann::ordered_json::parse(in));
+  if (json) print_json(nlohmann::ordered_json::parse(read_file(files.root / "pruning.json", kMaxRecordBytes)));
 }
 
 void take_ratio(PruneArguments& a) {

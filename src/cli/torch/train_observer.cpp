@@ -50,6 +50,7 @@ void TrainObserver::started(const training::RunFacts& f) {
   say(fmt::format("{} with {}: {} parameters", f.model, f.attention, grouped(f.parameters)));
   say(fmt::format("{}: {} {} to train on, {} to choose by, {} to test", f.data, grouped(f.train_samples), f.samples,
                   grouped(f.validation_samples), grouped(f.test_samples)));
+  for (const std::string& notice : f.notices) say(notice);
   if (f.world > 1) say(fmt::format("{} processes", f.world));
   if (f.first_step > 0) say(fmt::format("continuing after step {} of {}", f.first_step, f.steps));
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "cli/app.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
@@ -15,6 +16,7 @@ namespace fib::cli {
 namespace {
 
 void use_threads(int64_t threads) {
+  require_threads(threads);
   omp_set_num_threads(static_cast<int>(threads));
   at::set_num_threads(static_cast<int>(threads));
 }

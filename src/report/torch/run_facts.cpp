@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
 #include "analysis/torch/predictions.h"
 #include "attention/registry.h"
+#include "base/read_file.h"
 #include "report/attention_drawing.h"
 #include "report/torch/attention_sheet.h"
 #include "training/run/summary.h"
@@ -20,11 +19,6 @@ namespace {
 
 using training::TrainedModel;
 
-std::string text_of_file(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 void add_summary(PageRun& run, const TrainedModel& subject) {
   const training::RunFiles files{run.directory};
   const training::Summary summary = training::read_summary(files);
@@ -32,7 +26,7 @@ void add_summary(PageRun& run, const TrainedModel& subject) {
   run.test_images = summary.test.evaluation.samples;
   run.parameters = summary.parameters;
   run.gmacs = subject.module->cost().total() / 1e9;
-  run.config = text_of_file(files.config());
+  run.config = read_file(files.config(), kMaxRecipeBytes);
 }
 
 void add_support(PageRun& run, const TrainedModel& subject) {

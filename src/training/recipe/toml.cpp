@@ -3,15 +3,12 @@
 
 #include <toml++/toml.h>
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
 
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "base/read_file.h"
 #include "training/recipe/options.h"
 
 namespace fib::training {
@@ -94,12 +91,7 @@ void read_toml(Recipe& recipe, const std::string& text, const std::string& file)
 }
 
 void read_toml_file(Recipe& recipe, const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const int reason = std::filesystem::is_directory(file) ? EISDIR : in ? 0 : errno;
-  if (reason != 0)
-    throw std::runtime_error("cannot read " + in_quotes(file.string()) + ": " +
-                             std::generic_category().message(reason));
-  read_toml(recipe, {std::istreambuf_iterator<char>(in), {}}, file.string());
+  read_toml(recipe, read_file(file, kMaxRecipeBytes), file.string());
 }
 
 std::string write_toml(const Recipe& recipe) {

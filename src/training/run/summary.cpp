@@ -3,22 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/atomic_file.h"
 #include "base/printable.h"
+#include "base/read_file.h"
 
 namespace fib::training {
 namespace {
 
 using nlohmann::json;
 using nlohmann::ordered_json;
-
-/// A summary has about a thousand bytes; what is far larger is something else.
-constexpr uintmax_t kMostBytes = 1 << 20;
 
 std::string per_second(const std::string& samples) { return samples + "_per_second"; }
 
@@ -123,13 +119,9 @@ void write_summary(const RunFiles& files, const Summary& summary) {
 }
 
 std::optional<Summary> find_summary(const RunFiles& files) {
-  std::ifstream in(files.summary(), std::ios::binary);
-  if (!in) return std::nullopt;
+  if (!std::filesystem::exists(files.summary())) return std::nullopt;
   try {
-    std::error_code error;
-    const uintmax_t bytes = std::filesystem::file_size(files.summary(), error);
-    if (error || bytes > kMostBytes) throw std::runtime_error("it is not a file of at most 1 MiB");
-    return from_json(ordered_json::parse(std::string(std::istreambuf_iterator<char>(in), {})));
+    return from_json(ordered_json::parse(read_file(files.summary(), kMaxRecipeBytes)));
   } catch (const std::exception& error) {
     throw std::runtime_error(
         fmt::format("cannot understand {}: {}", in_quotes(files.summary().string()), printable(error.what(), 200)));

@@ -2,6 +2,7 @@
 #include "training/torch/classification.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -204,11 +205,15 @@ TaskFacts ClassificationTask::facts() const {
   const auto size = [](const std::unique_ptr<Loader>& loader) {
     return loader ? static_cast<int64_t>(loader->dataset().size()) : 0;
   };
+  std::vector<std::string> notices;
+  for (const auto* loader : {&data_.train, &data_.test})
+    if (*loader) std::ranges::copy((*loader)->dataset().info().notices, std::back_inserter(notices));
   return {.samples = "images",
           .train = size(data_.train),
           .validation = size(data_.validation),
           .test = size(data_.test),
-          .score = {.name = "top1", .higher_is_better = true}};
+          .score = {.name = "top1", .higher_is_better = true},
+          .notices = std::move(notices)};
 }
 
 std::unique_ptr<TaskStream> ClassificationTask::epoch(int64_t epoch, int64_t first_step) {

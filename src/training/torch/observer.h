@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "training/run/figures.h"
 
@@ -19,6 +20,7 @@ struct RunFacts {
   int64_t steps = 0;               ///< of the whole run
   int64_t evaluation_samples = 0;  ///< that are still to be evaluated, over and over, until the end
   int world = 1;
+  std::vector<std::string> notices = {};  ///< what a person should know of how the data were read
 };
 
 struct StepFacts {

@@ -61,7 +61,8 @@ struct TaskFacts {
   std::string samples = "images";  ///< what they are called
   int64_t train = 0, validation = 0, test = 0;
   Score score{};
-  bool judges_averages_only = false;  ///< evaluations are too expensive for both kinds of weights
+  bool judges_averages_only = false;      ///< evaluations are too expensive for both kinds of weights
+  std::vector<std::string> notices = {};  ///< what a person should know of how the data were read
 };
 
 /// What attention costs in a step.

@@ -34,7 +34,8 @@ RunFacts Trainer::facts() {
           .first_step = state_.step,
           .steps = total_steps(),
           .evaluation_samples = evaluation_samples(),
-          .world = group_.world()};
+          .world = group_.world(),
+          .notices = task.notices};
 }
 
 Trainer::Outcome Trainer::run() {

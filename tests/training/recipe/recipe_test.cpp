@@ -136,5 +136,10 @@ TEST(Recipe, names_the_keys_in_which_two_differ) {
   EXPECT_EQ(differing_keys(a, b), (std::vector<std::string>{"attention", "lr"}));
 }
 
+TEST(Recipe, reading_ends_on_a_file_that_does_not) {
+  Recipe recipe;
+  EXPECT_TRUE(mentions(error_of([&] { read_toml_file(recipe, "/dev/zero"); }), "'/dev/zero': it is longer than"));
+}
+
 }  // namespace
 }  // namespace fib::training
