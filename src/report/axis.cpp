@@ -11,9 +11,9 @@
 namespace fib::report {
 namespace {
 
-constexpr double kSteps = 5;      // about as many ticks as are read at a glance
+constexpr double kSteps = 5;          // about as many ticks as are read at a glance
 constexpr double kAxisMargin = 0.04;  // of the range, where an axis does not end at a tick
-constexpr size_t kMostTicks = 8;  // more would run into each other
+constexpr size_t kMostTicks = 8;      // more would run into each other
 
 /// 1, 2 or 5 times a power of ten, at least `least`.
 double round_step(double least) {

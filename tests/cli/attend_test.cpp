@@ -212,7 +212,8 @@ TEST_F(FibAttendRefuses, options_that_make_no_sense) {
   expect_refused_file(with_out_ + " --masking zero --causal", 2,
                       "masking zero is refused together with a causal support");
   expect_refused_file(with_out_ + " --masking zero --attention fibottention:masking=zero", 2, "masking is given twice");
-  expect_refused_file(with_out_ + " --scale nan", 2, "--scale: must be a number from -1000000000 to 1000000000, got 'nan'");
+  expect_refused_file(with_out_ + " --scale nan", 2,
+                      "--scale: must be a number from -1000000000 to 1000000000, got 'nan'");
   expect_refused_file(with_out_ + " --attention fibotention", 2, "fibottention");
   expect_refused_file(with_out_ + " --wmax 3 --attention fibottention:wmax=3", 2, "given twice");
   expect_refused_file(with_out_ + " --cls 10", 1, "10 tokens, --cls 10 leaves no patches");

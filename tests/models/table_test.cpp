@@ -44,7 +44,7 @@ TEST(ModelTable, gives_small_pictures_the_papers_grid) {
 }
 
 TEST(ModelTable, answers_an_unknown_name_with_the_nearest) {
-  EXPECT_NE(error_of("vit_tiny_patch16_244", {}).find("'vit_tiny_patch16_224'"), std::string::npos);
+  EXPECT_NE(error_of("vit_tiny_patch16_244", Options{}).find("'vit_tiny_patch16_224'"), std::string::npos);
 }
 
 TEST(ModelTable, refuses_choices_that_do_not_fit) {

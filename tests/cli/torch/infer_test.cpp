@@ -79,8 +79,8 @@ TEST(Infer, refuses_weights_of_another_model_and_writes_nothing) {
 }
 
 TEST(Infer, refuses_what_is_no_batch_of_pictures) {
-  expect_refusal(infer("", {64, 64}), 1, {"input.npy", "[B,3,H,W]", "[64,64]"});
-  expect_refusal(infer("", {1, 4, 64, 64}), 1, {"patch_embed.proj.weight"});
+  expect_refusal(infer("", {64, 64}), 1, {"input.npy", "[B,C,H,W]", "[64,64]"});
+  expect_refusal(infer("", {1, 4, 64, 64}), 1, {"4 channels", "take 3"});
 }
 
 TEST(Infer, says_before_the_work_that_it_cannot_write) {
@@ -95,7 +95,7 @@ TEST(Infer, names_the_nearest_model_attention_and_option) {
   expect_refusal(run_fib("infer --model mini_vit --attention topc" + rest), 2, {"did you mean 'topk'"});
   expect_refusal(run_fib("infer --model mini_vit --dtpye f64" + rest), 2, {"did you mean '--dtype'"});
   expect_refusal(run_fib("infer --model mini_vit --dtype f16" + rest), 2, {"--dtype", "f16", "f32", "f64"});
-  expect_refusal(run_fib("infer --model mini_vit"), 2, {"--weights"});
+  expect_refusal(run_fib("infer --model mini_vit --input x.npy --out y.npy"), 2, {"--weights"});
 }
 
 TEST(Infer, refuses_a_key_given_twice) {

@@ -78,7 +78,7 @@ TEST(Recipe, refuses_unknown_keys_with_the_nearest) {
   EXPECT_TRUE(mentions(error, "'weight_decay'")) << error;
   EXPECT_TRUE(mentions(toml_error("[optimiser]\nlr = 1.0\n"), "'optimizer'"));
   EXPECT_TRUE(mentions(toml_error("[data]\nlr = 1.0\n"), "[optimizer]"));
-  EXPECT_TRUE(mentions(toml_error("lr = 1.0\n"), "below no [section]"));
+  EXPECT_TRUE(mentions(toml_error("lr = 1.0\n"), "belongs below [optimizer]"));
 }
 
 TEST(Recipe, refuses_values_that_do_not_fit) {
