@@ -132,7 +132,7 @@ TEST_F(Analyze, corruption_lowers_accuracy_and_repeats_itself) {
 TEST_F(Analyze, refuses_in_one_line) {
   fs::create_directories(path("bare"));
   fs::copy_file(run_of("full") + "/config.toml", path("bare/config.toml"));
-  expect_refusal(run_fib("analyze diversity --run " + path("bare")), 1, {"bare", "has no model.safetensors"});
+  expect_refusal(run_fib("analyze diversity --run " + path("bare")), 1, {"bare", "has no best.safetensors"});
   expect_refusal(run_fib("analyze diversity --run /nowhere"), 1, {"/nowhere", "no config.toml"});
   expect_refusal(run_fib("analyze diversity"), 2, {"--run"});
   expect_refusal(run_fib("analyze diversity" + both() + "--images 0"), 2, {"--images", "'0'"});
@@ -176,8 +176,8 @@ class Reproduce : public Analyze {
     fs::create_directories(path("recipes/ablations"));
     fs::copy_file(FIB_TEST_DATA "/../../recipes/ablation-tiny.toml", path("recipes/ablation-tiny.toml"));
     write_file(path("recipes/ablations/table-two.toml"),
-               "title = \"Two\"\nsection = \"S\"\n[[rows]]\nlabel = \"a\"\nattention = \"powers-of-2\"\nc10 = 86.1\n"
-               "[[rows]]\nlabel = \"b\"\nattention = \"fib-1-1\"\nc10 = 87.3\n");
+               "title = \"Two\"\nsection = \"S\"\npaper = \"sequences\"\n"
+               "[[rows]]\nlabel = \"2^n\"\n[[rows]]\nlabel = \"Fib(1,1)\"\n");
   }
 
   /// Short runs that save often.

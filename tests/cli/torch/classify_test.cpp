@@ -20,8 +20,10 @@ std::string broken_picture(const std::string& name, const std::string& content) 
 /// A PNG whose header claims 20,000 x 20,000 pixels.
 std::string huge_picture() {
   std::string content = read_file(std::filesystem::path(FIB_TEST_DATA "/images/rgb.png"));
-  const unsigned char side[] = {0, 0, 0x4E, 0x20};
-  content.replace(16, 4, reinterpret_cast<const char*>(side), 4).replace(20, 4, reinterpret_cast<const char*>(side), 4);
+  const unsigned char sides[] = {0, 0, 0x4E, 0x20, 0, 0, 0x4E, 0x20};
+  const unsigned char checksum[] = {0x6C, 0x12, 0xD1, 0x6E};
+  content.replace(16, 8, reinterpret_cast<const char*>(sides), 8);
+  content.replace(29, 4, reinterpret_cast<const char*>(checksum), 4);
   return broken_picture("huge.png", content);
 }
 
