@@ -18,5 +18,13 @@ import json
 for entry in reversed(json.load(open("build-lint/compile_commands.json"))):
     print(entry["file"])
 PY
-xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build-lint --quiet <build-lint/tidy-files
+# clang cannot read LibTorch 1.13's headers as C++20 (a vector of the incomplete IValue) and says so, yet it reads our files:
+# what it finds in them counts.
+xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build-lint --quiet <build-lint/tidy-files >build-lint/tidy.log 2>&1 || true
+findings=$(grep -E "^$PWD/(src|include|cmake)/[^ ]+: (error|warning):" build-lint/tidy.log | sort -u || true)
+if [[ -n $findings ]]; then
+  echo "$findings" >&2
+  echo "lint: see build-lint/tidy.log" >&2
+  exit 1
+fi
 echo "lint: clean"

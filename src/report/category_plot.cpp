@@ -56,7 +56,7 @@ Fill bars_of(const CategoryFrame& frame, const BarPlot& plot, size_t series) {
     const double value = plot.series[series].values[c];
     if (!std::isfinite(value)) continue;
     const double top = frame.middle(c) + kBarHeight * (static_cast<double>(series) - count / 2);
-    const auto [left, right] = std::minmax(frame.x(0), frame.x(value));
+    const auto [left, right] = std::minmax({frame.x(0), frame.x(value)});
     bars.rects.push_back({left, top, right - left, kBarHeight - 1});
   }
   return bars;

@@ -37,7 +37,6 @@ TEST(Trust, control_characters_in_arguments_are_shown_not_obeyed) {
   expect_line(run_fib("\"$(printf 'pat\\033ern')\""), 2, "'pat\\x1bern'");
   expect_line(run_fib("pattern \"$(printf -- '--tok\\033ns')\" 5"), 2, "\\x1b");
   expect_line(run_fib("pattern --tokens \"$(printf '1\\0332')\""), 2, "'1\\x1b2'");
-  expect_line(run_fib("train --out x --recipe \"$(printf '/no\\033where')\""), 1, "\\x1b");
 }
 
 TEST(Trust, nonsense_is_refused) {
@@ -67,15 +66,6 @@ TEST(Trust, help_shows_defaults_as_they_are_typed) {
   EXPECT_EQ(help.out.find("[0."), std::string::npos);
   EXPECT_NE(help.out.find("--crop-scale 0.08,1.0"), std::string::npos);
   EXPECT_EQ(help.out.find("\"vit_"), std::string::npos);
-}
-
-TEST(Trust, a_recipe_that_cannot_be_read_says_why) {
-  expect_line(run_fib("train --out x --recipe /nowhere.toml"), 1, "cannot read '/nowhere.toml': No such file");
-  expect_line(run_fib("train --out x --recipe /"), 1, "Is a directory");
-  expect_line(run_fib("train --out x --recipe /dev/zero"), 1, "it is longer than the 1048576 bytes that are accepted");
-  const std::string recipe = scratch_path("sectionless.toml");
-  std::ofstream(recipe) << "epochs = 3\n";
-  expect_line(run_fib("train --out x --recipe " + recipe), 2, "'epochs' stands below no section: it belongs below [");
 }
 
 }  // namespace

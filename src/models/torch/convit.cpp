@@ -93,9 +93,10 @@ void GatedPositionalAttention::initialize() {
   v_->weight.copy_(at::eye(v_->weight.size(0)));
   gate_.fill_(1.0);
   const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(gate_.size(0))));
-  const double centre = side % 2 == 0 ? static_cast<double>(side - 1) / 2 : static_cast<double>(side / 2);
+  const double center = static_cast<double>(side - 1) / 2;
   for (int64_t head = 0; head < side * side; ++head) {
-    const double down = static_cast<double>(head % side) - centre, right = static_cast<double>(head / side) - centre;
+    const int64_t row = head % side, column = head / side;
+    const double down = static_cast<double>(row) - center, right = static_cast<double>(column) - center;
     pos_proj_->weight[head].copy_(at::tensor({2 * right, 2 * down, -1.0}));
   }
 }

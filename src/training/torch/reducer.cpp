@@ -4,8 +4,6 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include <ranges>
-
 namespace fib::training {
 
 /// Runs when a parameter's gradient has been added to its place.
@@ -35,7 +33,9 @@ GradientReducer::~GradientReducer() {
 
 void GradientReducer::divide(int64_t bucket_elements) {
   int64_t end = parameters_.trained();
-  for (const Segment& segment : std::views::reverse(parameters_.segments())) {
+  const auto& segments = parameters_.segments();
+  for (auto at = segments.rbegin(); at != segments.rend(); ++at) {
+    const Segment& segment = *at;
     if (!segment.trained) continue;
     if (buckets_.empty() || buckets_.back().end - buckets_.back().begin >= bucket_elements)
       buckets_.push_back({.begin = end, .end = end});
