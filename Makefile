@@ -20,7 +20,7 @@ help: ## Show this help
 
 .PHONY: deps
 deps:
-	@scripts/install-deps.sh core torch test
+	@scripts/install-deps.sh core robots torch test
 
 .PHONY: build
 build: deps ## Build everything into build/
@@ -82,7 +82,7 @@ check-format: ## Check the format of all C++
 
 .PHONY: lint
 lint: ## Check format, layers and documentation, and run clang-tidy
-	@scripts/install-deps.sh lint core torch
+	@scripts/install-deps.sh lint core robots torch
 	@scripts/lint.sh
 
 .PHONY: clean

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing; says which, and does nothing when all are there.
-# Usage: scripts/install-deps.sh [GROUP...]   groups: core torch test lint sanitize (default: core torch test)
+# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test lint sanitize (default: core robots torch test)
 set -euo pipefail
 
 declare -A groups=(
   [core]="build-essential cmake ninja-build ccache git pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev
           libopencv-core-dev libopencv-imgproc-dev libjpeg-dev libpng-dev libwebp-dev libexif-dev libmd-dev zlib1g-dev
           libtomlplusplus-dev"
+  [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch iproute2"
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
@@ -21,7 +22,7 @@ if ! command -v dpkg-query >/dev/null; then
 fi
 
 missing=()
-for group in "${@:-core torch test}"; do
+for group in "${@:-core robots torch test}"; do
   for name in $group; do
     for package in ${groups[$name]:?unknown group $name, known: ${!groups[*]}}; do
       state=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)

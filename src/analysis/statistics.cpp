@@ -10,7 +10,6 @@
 #include <string>
 
 namespace fib::analysis {
-namespace {
 
 double quantile(const std::vector<double>& sorted, double share) {
   const double rank = share * static_cast<double>(sorted.size() - 1);
@@ -18,6 +17,8 @@ double quantile(const std::vector<double>& sorted, double share) {
   const size_t above = std::min(below + 1, sorted.size() - 1);
   return std::lerp(sorted[below], sorted[above], rank - std::floor(rank));
 }
+
+namespace {
 
 /// The t with student_p(t) = p, by bisection: p falls with t.
 double student_quantile(double p, int64_t freedom) {

@@ -7,14 +7,16 @@
 
 namespace fib::analysis {
 
+/// Of sorted values, at least one, by linear interpolation between the nearest ranks, as NumPy's default.
+double quantile(const std::vector<double>& sorted, double share);
+
 struct FiveNumbers {
   double min = 0, q1 = 0, median = 0, q3 = 0, max = 0;
   double mean = 0;
   int64_t count = 0;
 };
 
-/// Quartiles by linear interpolation between the nearest ranks, as NumPy's default. Throws std::invalid_argument for
-/// an empty list.
+/// Throws std::invalid_argument for an empty list.
 FiveNumbers five_numbers(std::vector<double> values);
 
 struct Estimate {

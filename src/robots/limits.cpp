@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robots/limits.h"
+
+#include <algorithm>
+
+namespace fib::robots {
+namespace {
+constexpr double kLeastRange = 1e-4;
+}
+
+Limits Limits::of(std::span<const double> values, size_t dimensions) {
+  Limits limits;
+  for (size_t d = 0; d < dimensions; ++d) {
+    double least = values[d], most = values[d];
+    for (size_t i = d; i < values.size(); i += dimensions) {
+      least = std::min(least, values[i]);
+      most = std::max(most, values[i]);
+    }
+    const bool moves = most - least >= kLeastRange;
+    limits.scale_.push_back(moves ? 2 / (most - least) : 1);
+    limits.offset_.push_back((moves ? -1 : 0) - limits.scale_[d] * least);
+  }
+  return limits;
+}
+
+void Limits::normalize(std::span<double> values) const {
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = scale_[i % scale_.size()] * values[i] + offset_[i % scale_.size()];
+}
+
+void Limits::restore(std::span<double> values) const {
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = (values[i] - offset_[i % scale_.size()]) / scale_[i % scale_.size()];
+}
+
+}  // namespace fib::robots
