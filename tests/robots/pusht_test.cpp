@@ -18,8 +18,8 @@ struct CoverageCase {
 /// Computed with Shapely, the polygon library of the published environment.
 TEST(PushTGeometry, coverage_is_that_of_the_published_environment) {
   const CoverageCase cases[] = {{kGoal, 1},
-                                {{{260, 256}, 0.785398}, 0.8947900777874469},
-                                {{{256, 250}, 0.835398}, 0.7910779262437692},
+                                {{{260, 256}, kGoal.angle}, 0.8947900777874469},
+                                {{{256, 250}, kGoal.angle + 0.05}, 0.7910779262437692},
                                 {{{256, 256}, 0}, 0.32396670756662477},
                                 {{{300, 300}, 1}, 0.23398090867074137},
                                 {{{100, 100}, 0}, 0}};

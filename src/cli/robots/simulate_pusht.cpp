@@ -15,8 +15,8 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "cli/progress.h"
-#include "cli/table.h"
 #include "report/png.h"
+#include "report/table.h"
 #include "robots/replay.h"
 #include "robots/video.h"
 
@@ -192,7 +192,7 @@ void run_replay(const SimulatePushtArguments& a, const Globals& globals) {
   const std::filesystem::path folder = robots::demonstrations_folder(a.replay);
   const robots::Demonstrations all = robots::read_demonstrations(folder);
   check_shown(a, all.episodes.size());
-  Progress progress("episodes", static_cast<int64_t>(all.episodes.size()), globals.quiet);
+  ProgressBar progress("episodes", static_cast<int64_t>(all.episodes.size()), globals.quiet);
   std::mutex mutex;
   int64_t done = 0;
   const auto begin = std::chrono::steady_clock::now();
@@ -211,8 +211,7 @@ void run_replay(const SimulatePushtArguments& a, const Globals& globals) {
 
 robots::Chooser chooser(const std::string& actions, uint32_t seed) {
   if (actions == "still") return [](const PushTState& state) { return state.agent; };
-  const auto random =
-      std::make_shared<CounterRng>(seed);
+  const auto random = std::make_shared<CounterRng>(seed);
   return [random](const PushTState&) {
     const double x = random->uniform(), y = random->uniform();
     return robots::Point{x * robots::kFieldSize, y * robots::kFieldSize};
