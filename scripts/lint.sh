@@ -18,10 +18,11 @@ import json
 for entry in reversed(json.load(open("build-lint/compile_commands.json"))):
     print(entry["file"])
 PY
-# clang cannot read LibTorch 1.13's headers as C++20 (a vector of the incomplete IValue) and says so, yet it reads our files:
-# what it finds in them counts.
+# clang 14 cannot read all of C++20 (LibTorch 1.13's vector of the incomplete IValue, captured structured bindings) and says
+# so with clang-diagnostic-error; whether the code compiles is the compiler's to say. What its checks find in our files counts.
 xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build-lint --quiet <build-lint/tidy-files >build-lint/tidy.log 2>&1 || true
-findings=$(grep -E "^$PWD/(src|include|cmake)/[^ ]+: (error|warning):" build-lint/tidy.log | sort -u || true)
+findings=$(grep -E "^$PWD/(src|include|cmake)/[^ ]+: (error|warning):" build-lint/tidy.log |
+  grep -vF '[clang-diagnostic-error]' | sort -u || true)
 if [[ -n $findings ]]; then
   echo "$findings" >&2
   echo "lint: see build-lint/tidy.log" >&2
