@@ -104,19 +104,19 @@ ordered_json bench_json(const BenchReport& report) {
 }
 
 std::string bench_text(const BenchReport& report) {
-  using Align = Table::Align;
+  using enum Table::Align;
   Table table({{"contestant"},
                {"pass"},
-               {"tokens", Align::right},
-               {"ms", Align::right},
-               {"median", Align::right},
-               {"Mpairs/s", Align::right},
-               {"GFLOP/s", Align::right},
-               {"GB/s", Align::right},
-               {"x dense", Align::right},
-               {"/ memcpy", Align::right},
-               {"max error", Align::right},
-               {"MB", Align::right}});
+               {"tokens", right},
+               {"ms", right},
+               {"median", right},
+               {"Mpairs/s", right},
+               {"GFLOP/s", right},
+               {"GB/s", right},
+               {"x dense", right},
+               {"/ memcpy", right},
+               {"max error", right},
+               {"MB", right}});
   std::string notes;
   for (const AttentionBenchRow& r : report.rows) {
     table.add_row({r.contestant, r.pass, std::to_string(r.tokens), figure(r.ms), figure(r.ms_median),

@@ -16,12 +16,12 @@ TEST(BenchData, compares_a_loader_with_the_training_it_feeds) {
       run_fib("bench data --json --model vit_nano_patch2_28 --batch 16 --seconds 0.05 --data mnist:" +
               (folder / "data").string());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto json = nlohmann::json::parse(outcome.out);
-  EXPECT_EQ(json.at("model"), "vit_nano_patch2_28");
-  const double loader = json.at("loader_images_per_second"), training = json.at("training_images_per_second");
+  const auto report = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(report.at("model"), "vit_nano_patch2_28");
+  const double loader = report.at("loader_images_per_second"), training = report.at("training_images_per_second");
   EXPECT_GT(loader, 0);
   EXPECT_GT(training, 0);
-  EXPECT_DOUBLE_EQ(json.at("ratio").get<double>(), loader / training);
+  EXPECT_DOUBLE_EQ(report.at("ratio").get<double>(), loader / training);
 }
 
 TEST(BenchData, says_what_data_is_missing) {
