@@ -62,7 +62,7 @@ bool full_holds_all_scores(const AttentionSpec& spec, bool training) {
 MechanismInfo full() {
   MechanismInfo m{{"full",
                    "every token sees every token",
-                   {{"path", "tiles", "without gradients, tiles: scores stay in the cache; products: whole"}}}};
+                   {{"path", "tiles", "tiles: scores stay in the cache; products: whole, by LibTorch"}}}};
   m.dense = true;
   m.cost = full_cost;
   m.holds_all_scores = full_holds_all_scores;
