@@ -125,6 +125,7 @@ std::vector<WrittenArray> compute_and_write(const AttendFiles& files, const Atte
   const std::vector<AttendOutput<T>> results = computation.run(files);
   write_outputs(results);
   std::vector<WrittenArray> written;
+  written.reserve(results.size());
   for (const AttendOutput<T>& r : results) written.push_back({r.file, r.shape});
   return written;
 }

@@ -65,6 +65,7 @@ std::vector<Timing> time_interleaved(const std::vector<std::function<void()>>& c
     if (progress) progress(static_cast<double>(round + 1) / rounds);
   }
   std::vector<Timing> timings;
+  timings.reserve(turns.size());
   for (Turn& turn : turns) timings.push_back(summarise(std::move(turn.samples)));
   return timings;
 }

@@ -75,6 +75,7 @@ void sort_by_index(std::vector<std::string>& names, const fs::path& folder) {
 
 std::string count_text(const std::map<std::string, size_t>& skipped) {
   std::vector<std::string> parts;
+  parts.reserve(skipped.size());
   for (const auto& [extension, count] : skipped) parts.push_back(fmt::format("{} {}", count, extension));
   return fmt::format("{}", fmt::join(parts, ", "));
 }

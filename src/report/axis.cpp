@@ -83,7 +83,8 @@ void Axis::choose_log(double least, double most) {
   begin_ = std::log10(least / kRoom);
   end_ = std::log10(most * kRoom);
   const bool decades_only = end_ - begin_ > 3;
-  for (double decade = std::floor(begin_); decade <= end_; ++decade) {
+  const int last_decade = static_cast<int>(std::floor(end_));
+  for (int decade = static_cast<int>(std::floor(begin_)); decade <= last_decade; ++decade) {
     for (double factor : {1.0, 2.0, 5.0}) {
       const double value = factor * std::pow(10, decade);
       if ((decades_only && factor > 1) || std::log10(value) < begin_ || std::log10(value) > end_) continue;

@@ -229,6 +229,7 @@ void run_play(const SimulatePushtArguments& a, const Globals& globals) {
   });
   const double seconds = seconds_since(begin);
   std::vector<double> scores;
+  scores.reserve(played.size());
   for (const Playback& p : played) scores.push_back(p.score);
   print(a, globals,
         {{"task", "pusht"},

@@ -43,6 +43,7 @@ const DatasetRow& dataset_row(std::string_view name) {
   const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const auto& r) { return r.name == name; });
   if (row != std::end(kRows)) return *row;
   std::vector<std::string> known;
+  known.reserve(std::size(kRows));
   for (const DatasetRow& r : kRows) known.emplace_back(r.name);
   throw std::invalid_argument(unknown_name("dataset", name, known));
 }

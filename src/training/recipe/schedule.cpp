@@ -54,6 +54,7 @@ const std::vector<AverageRow>& averages() {
 template <class Row>
 std::vector<std::string> names_of(const std::vector<Row>& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const Row& row : rows) names.push_back(row.name);
   return names;
 }
