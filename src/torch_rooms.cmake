@@ -11,12 +11,12 @@ add_library(fibottention_torch SHARED)
 target_link_libraries(fibottention_torch PRIVATE fib_ops)
 
 # What lives above the operator. A new file in these rooms is built by existing.
-foreach(room attention/torch models/torch training/torch analysis/torch bench/torch report/torch)
+foreach(room attention/torch models/torch engine/torch training/torch analysis/torch bench/torch report/torch)
   fib_room_sources(rooms ${room})
 endforeach()
 add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 fib_use_torch(fib_rooms)
-target_link_libraries(fib_rooms PUBLIC fib_data fib_runs fib_bench fib_report fmt::fmt)
+target_link_libraries(fib_rooms PUBLIC fib_data fib_engine fib_runs fib_bench fib_report fmt::fmt)
 
 # What a program of ours links: the rooms, and the operator's registrations.
 add_library(fib_with_torch INTERFACE)

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's forward as plain data: what recording a backbone gives, and what is compiled or exported.
+//
+// A graph is a list of nodes in an order in which they can be carried out. All values are float32 and contiguous; what
+// follows from the weights alone is already a number. The number of samples is left open: an extent is either fixed or
+// so many per sample, wherever in a shape it stands (windows and heads may have been folded into it).
+//
+// Letters: B samples, T tokens (Tq of queries, Tk of keys), H heads, d channels of a query or key, e of a value.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "attention/geometry.h"
+
+namespace fib::engine {
+
+/// One extent of a shape: `count`, or `count` for each sample.
+struct Dim {
+  int64_t count = 0;
+  bool batched = false;
+
+  int64_t at(int64_t batch) const { return batched ? count * batch : count; }
+  friend bool operator==(const Dim&, const Dim&) = default;
+};
+
+using Shape = std::vector<Dim>;
+
+/// The extents for so many samples, and their product.
+std::vector<int64_t> sizes(const Shape& shape, int64_t batch);
+int64_t elements(const Shape& shape, int64_t batch);
+/// "[B,197,192]", "[64B,49,96]".
+std::string to_string(const Shape& shape);
+
+/// A place in Graph::values.
+using ValueId = int32_t;
+/// In the inputs of a node: an optional one that is left out.
+inline constexpr ValueId kNoValue = -1;
+
+struct Value {
+  std::string name;  ///< of a parameter, for those who look into a file; unique among constants
+  Shape shape;
+  std::shared_ptr<const float> data;  ///< the elements of a constant, whose shape is fixed; null for what is computed
+
+  bool constant() const { return data != nullptr; }
+  std::span<const float> elements() const { return {data.get(), static_cast<size_t>(engine::elements(shape, 1))}; }
+};
+
+/// What a node may be. Inputs are named in brackets, `?` marks those that may be kNoValue; each has one output.
+enum class Op {
+  linear,      ///< (x [...,K], weight [N,K], bias? [N]) -> [...,N]
+  matmul,      ///< (a [...,M,K], b [...,K,N]) -> [...,M,N]; what stands before is broadcast
+  conv2d,      ///< (x [n,C,h,w], weight [D,C/groups,kh,kw], bias? [D]); Conv2d
+  max_pool2d,  ///< (x [n,C,h,w]); Pool2d; what is padded is -inf
+  layer_norm,  ///< (x [...,C], weight [C], bias [C]); LayerNorm, over the last dimension
+  softmax,     ///< (x); Axis
+  gelu,        ///< (x), with the error function
+  sigmoid,     ///< (x)
+  relu,        ///< (x)
+  add,         ///< (a, b); broadcast as in NumPy, so are sub and mul
+  sub,
+  mul,
+  mean,       ///< (x); Axes, which are dropped
+  reshape,    ///< (x) to the shape of the output
+  permute,    ///< (x); Permute
+  slice,      ///< (x); Slice
+  concat,     ///< (x, y, ...); Axis
+  roll,       ///< (x); Roll
+  expand,     ///< (x) to the shape of the output, where x has ones
+  attention,  ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
+              ///< Attention
+};
+
+struct Conv2d {
+  std::array<int64_t, 2> stride{1, 1}, padding{0, 0};
+  int64_t groups = 1;
+};
+
+struct Pool2d {
+  std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
+};
+
+struct LayerNorm {
+  double eps = 1e-6;
+};
+
+struct Axis {
+  int64_t axis = 0;
+};
+
+struct Axes {
+  std::vector<int64_t> axes;  ///< ascending
+};
+
+/// Dimension i of the output is dimension order[i] of the input.
+struct Permute {
+  std::vector<int64_t> order;
+};
+
+/// As many elements as the output has along the axis, from `begin` on.
+struct Slice {
+  int64_t axis = 0;
+  int64_t begin = 0;
+};
+
+/// Element i goes to place (i + shift) mod size.
+struct Roll {
+  std::vector<int64_t> shifts, axes;
+};
+
+/// A mechanism in its layer. For a support set, attention::layer_support(AttentionSpec::parse(attention), geometry) is
+/// its support and attention::masking_of(spec) what pairs outside of it weigh; "full" has all pairs, and "topk" the k
+/// keys of largest score. Scores are geometry.score_scale() · q·k, and the bias [G, H or 1, Tq, Tk] where there is one:
+/// sample b has group b mod G. A row without keys, or whose scores are all -inf, gives zeros.
+struct Attention {
+  std::string attention;  ///< as written on a command line, "fibottention:wmin=5"
+  attention::Geometry geometry;
+  bool packed = false;  ///< the first input is qkv
+};
+
+using Attributes = std::variant<std::monostate, Conv2d, Pool2d, LayerNorm, Axis, Axes, Permute, Slice, Roll, Attention>;
+
+struct Node {
+  Op op = Op::add;
+  std::vector<ValueId> inputs;
+  ValueId output = kNoValue;
+  Attributes attributes;
+
+  template <class T>
+  const T& as() const {
+    return std::get<T>(attributes);
+  }
+};
+
+struct Graph {
+  std::vector<Value> values;
+  std::vector<ValueId> inputs;   ///< images [B,C,h,w]
+  std::vector<ValueId> outputs;  ///< logits [B,classes]
+  std::vector<Node> nodes;
+
+  const Shape& shape(ValueId id) const { return values[static_cast<size_t>(id)].shape; }
+};
+
+/// "linear", as it is written in messages and files.
+const char* name_of(Op op);
+
+/// Throws std::invalid_argument with one line that names the node and what is wrong with it: an index outside, a value
+/// that is read before it is computed or computed twice, attributes of another operator, shapes that do not agree.
+void validate(const Graph& graph);
+
+}  // namespace fib::engine
