@@ -11,7 +11,7 @@
 
 #include "base/printable.h"
 #include "base/read_file.h"
-#include "data/preprocess.h"
+#include "data/images/center_crop.h"
 #include "data/transforms/enhance.h"
 
 namespace fib {
@@ -24,7 +24,7 @@ struct ViewAxis {
 };
 
 ViewAxis axis_of(int64_t stored, int64_t resized, int64_t crop) {
-  return {static_cast<double>(centre_crop_begin(resized, crop)),
+  return {static_cast<double>(center_crop_begin(resized, crop)),
           static_cast<double>(stored) / static_cast<double>(resized)};
 }
 

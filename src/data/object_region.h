@@ -15,7 +15,7 @@ namespace fib {
 using PatchRegion = std::vector<bool>;
 
 /// The patches whose centre lies in the box, which is given in pixels of the image as it is stored; `view` is an
-/// evaluation's way to the input (CropMode::centre).
+/// evaluation's way to the input (CropMode::center).
 PatchRegion patches_in_box(const ObjectBox& box, ImageSize image, const PipelineConfig& view, int patch);
 
 /// The patches at least half of whose pixels are brighter than a tenth of white: the foreground rule for Fashion-MNIST

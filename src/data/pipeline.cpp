@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "data/images/center_crop.h"
 #include "data/images/resize.h"
-#include "data/preprocess.h"
 #include "data/transforms/enhance.h"
 
 namespace fib {
@@ -66,10 +66,8 @@ Image at_size(Image image, int size) {
   return resize(image, {size, size}, Filter::bicubic);
 }
 
-Image centre_view(const Image& image, int size, double crop_ratio) {
-  Preprocess view;
-  view.resize_shorter = static_cast<int64_t>(std::floor(size / crop_ratio));
-  view.crop = size;
+Image center_view(const Image& image, int size, double crop_ratio) {
+  const CenterCrop view{static_cast<int64_t>(std::floor(size / crop_ratio)), size};
   const bool whole = view.resize_shorter == size && image.width == size && image.height == size;
   return whole ? image : resize_and_crop(image, view);
 }
@@ -103,8 +101,8 @@ Image Pipeline::framed(Image image, CounterRng& rng) const {
   switch (config_.crop) {
     case CropMode::resize:
       return at_size(std::move(image), size);
-    case CropMode::centre:
-      return centre_view(image, size, config_.crop_ratio);
+    case CropMode::center:
+      return center_view(image, size, config_.crop_ratio);
     case CropMode::random_resized:
       return at_size(cropped(image, draw_resized_crop({image.width, image.height}, config_.crop_range, rng)), size);
     case CropMode::padded:

@@ -17,7 +17,7 @@ namespace fib {
 
 enum class CropMode {
   resize,  ///< the whole image at the model's size
-  centre,  ///< shorter side to size / crop_ratio, then the centre: evaluation
+  center,  ///< shorter side to size / crop_ratio, then the center: evaluation
   random_resized,
   padded,  ///< resized, then moved by up to `padding` pixels: small images
 };
@@ -27,7 +27,7 @@ struct PipelineConfig {
   int input_size = 224;
   int channels = 3;  ///< 1: the luma of each pixel, which for grey images is their value
   std::vector<float> mean = {0.5F, 0.5F, 0.5F}, std = {0.5F, 0.5F, 0.5F};
-  CropMode crop = CropMode::centre;
+  CropMode crop = CropMode::center;
   double crop_ratio = 0.9;
   ResizedCropRange crop_range{};
   int padding = 4;

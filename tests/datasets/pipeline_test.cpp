@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "data/preprocess.h"
+#include "data/images/center_crop.h"
 #include "data/transforms/enhance.h"
 #include "datasets/fixtures.h"
 #include "datasets/golden.h"
@@ -36,13 +36,12 @@ TEST(Pipeline, evaluation_is_the_preprocessing_of_the_weights) {
   info.mean = {0.5F, 0.4F, 0.3F};
   info.std = {0.2F, 0.3F, 0.4F};
   const Image image = noise(50, 37);
-  Preprocess reference;
-  reference.resize_shorter = 26;  // floor(24 / 0.9)
-  reference.crop = 24;
-  reference.mean = {0.5F, 0.4F, 0.3F};
-  reference.std = {0.2F, 0.3F, 0.4F};
-  std::vector<float> expected(3 * 24 * 24);
-  preprocess(image, reference, expected);
+  const Image center = resize_and_crop(image, {.resize_shorter = 26, .crop = 24});  // floor(24 / 0.9)
+  std::vector<float> expected;
+  for (size_t c = 0; c < 3; ++c) {
+    for (size_t p = 0; p < 24 * 24; ++p)
+      expected.push_back((static_cast<float>(center.pixels[3 * p + c]) / 255.0F - info.mean[c]) / info.std[c]);
+  }
   EXPECT_EQ(run(Pipeline(evaluation_config(info, 24, 0.9)), image), expected);
 }
 
