@@ -85,6 +85,11 @@ lint: ## Check format, layers and documentation, and run clang-tidy
 	@scripts/install-deps.sh lint core robots torch
 	@scripts/lint.sh
 
+.PHONY: lint-quick
+lint-quick: ## The same without clang's path-sensitive analyzer
+	@scripts/install-deps.sh lint core robots torch
+	@scripts/lint.sh --quick
+
 .PHONY: clean
 clean: ## Remove the build folders
 	rm -rf build build-lint build-asan build-debug build-tsan build-fuzz
