@@ -70,7 +70,7 @@ const std::vector<Table>& tables() {
   return all;
 }
 
-const Table& find_table(const std::string& name) { return find_named(tables(), name, "table of the paper"); }
+const Table& find_table(std::string_view name) { return find_named(tables(), std::string(name), "table of the paper"); }
 
 std::optional<analysis::FiveNumbers> head_diversity(const std::string& attention) {
   const Table& table = find_table("diversity");

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct Table {
 const std::vector<Table>& tables();
 
 /// Throws std::invalid_argument with the nearest name for an unknown one.
-const Table& find_table(const std::string& name);
+const Table& find_table(std::string_view name);
 
 /// The paper's head diversity of a mechanism in percent (ViT-B, CIFAR-10, 10,000 images), without a mean; none where
 /// its table does not have the mechanism.
