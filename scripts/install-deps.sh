@@ -9,7 +9,7 @@ declare -A groups=(
           libopencv-core-dev libopencv-imgproc-dev libjpeg-dev libpng-dev libwebp-dev libexif-dev libmd-dev zlib1g-dev
           libtomlplusplus-dev"
   [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev"
-  [torch]="libtorch-dev libgloo-dev libopenblas0-openmp dataset-fashion-mnist"
+  [torch]="libtorch-dev libgloo-dev libopenblas0-openmp libonnx-dev libprotobuf-dev dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch iproute2"
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"

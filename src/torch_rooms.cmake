@@ -10,6 +10,12 @@ fib_use_torch(fib_ops)
 add_library(fibottention_torch SHARED)
 target_link_libraries(fibottention_torch PRIVATE fib_ops)
 
+# A graph as an ONNX file. It needs no torch, and serves nobody without: only torch can record a graph.
+fib_room_sources(onnx engine/onnx)
+add_library(fib_onnx STATIC ${onnx})
+target_link_libraries(fib_onnx PUBLIC fib_engine PRIVATE fib_onnx_messages)
+fib_warnings(fib_onnx)
+
 # What lives above the operator. A new file in these rooms is built by existing.
 foreach(room attention/torch models/torch engine/torch training/torch analysis/torch bench/torch report/torch)
   fib_room_sources(rooms ${room})
@@ -25,7 +31,7 @@ target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_op
 # The second program: the commands that need torch.
 file(GLOB torch_cli CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cli/torch/*.cpp)
 add_executable(fib-torch ${torch_cli})
-target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_with_torch)
+target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_onnx fib_with_torch)
 fib_use_torch(fib-torch)
 fib_bind_blas(fib-torch)
 

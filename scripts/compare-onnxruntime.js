@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of compare-onnxruntime.sh that ONNX Runtime's own language is needed for.
+'use strict';
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+const {execFileSync} = require('child_process');
+
+const ort = require(path.join(process.env.ORT, 'node_modules/onnxruntime-node'));
+const {FIB: fib, WORK: work} = process.env;
+const THREADS = 2;
+const TOLERANCE = 1e-4;
+const OPTIONS = {executionProviders: ['cpu'], intraOpNumThreads: THREADS, interOpNumThreads: 1, logSeverityLevel: 3};
+
+// ---- Arrays ---------------------------------------------------------------------------------------------------------
+
+function readNpy(file) {
+  const bytes = fs.readFileSync(file);
+  const header = bytes.toString('latin1', 10, 10 + bytes.readUInt16LE(8));
+  const shape = header.match(/'shape': \(([^)]*)\)/)[1].split(',').filter((n) => n.trim()).map(Number);
+  if (!header.includes("'<f4'")) throw new Error(`${file} is not float32`);
+  const start = 10 + bytes.readUInt16LE(8);
+  return {shape, data: new Float32Array(bytes.buffer.slice(bytes.byteOffset + start, bytes.byteOffset + bytes.length))};
+}
+
+function writeNpy(file, shape, data) {
+  let header = `{'descr': '<f4', 'fortran_order': False, 'shape': (${shape.join(', ')},), }`;
+  header = header.padEnd(Math.ceil((11 + header.length) / 64) * 64 - 11) + '\n';
+  const prefix = Buffer.from([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length & 255, header.length >> 8]);
+  fs.writeFileSync(file, Buffer.concat([prefix, Buffer.from(header, 'latin1'), Buffer.from(data.buffer)]));
+}
+
+/** Numbers of about N(0, 1), the same in every run. */
+function normal(count, seed) {
+  let state = seed >>> 0;
+  const uniform = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state + 0.5) / 4294967296;
+  };
+  return Float32Array.from({length: count}, () => uniform() + uniform() + uniform() + uniform() - 2).map((x) => x * 1.73);
+}
+
+function largestDifference(a, b) {
+  if (a.length !== b.length) return Infinity;
+  let worst = 0;
+  for (let i = 0; i < a.length; ++i) worst = Math.max(worst, Math.abs(a[i] - b[i]));
+  return Number.isNaN(worst) ? Infinity : worst;
+}
+
+// ---- Models ---------------------------------------------------------------------------------------------------------
+
+/** timm's parameters of a vision transformer with patches of 16; Linformer learns two maps of tokens in each block. */
+function vitParameters(dim, depth, linformer) {
+  const list = [['cls_token', [1, 1, dim]], ['pos_embed', [1, 197, dim]], ['patch_embed.proj.weight', [dim, 3, 16, 16]],
+                ['patch_embed.proj.bias', [dim]]];
+  const linear = (name, to, from) => list.push([`${name}.weight`, [to, from]], [`${name}.bias`, [to]]);
+  const norm = (name) => list.push([`${name}.weight`, [dim]], [`${name}.bias`, [dim]]);
+  for (let i = 0; i < depth; ++i) {
+    norm(`blocks.${i}.norm1`);
+    linear(`blocks.${i}.attn.qkv`, 3 * dim, dim);
+    linear(`blocks.${i}.attn.proj`, dim, dim);
+    if (linformer) list.push(...['k', 'v'].map((x) => [`blocks.${i}.attn.mechanism.proj_${x}`, [4, 197]]));
+    norm(`blocks.${i}.norm2`);
+    linear(`blocks.${i}.mlp.fc1`, 4 * dim, dim);
+    linear(`blocks.${i}.mlp.fc2`, dim, 4 * dim);
+  }
+  norm('norm');
+  linear('head', 1000, dim);
+  return list;
+}
+
+function writeRandomWeights(file, dim, depth, linformer = false) {
+  const header = {};
+  const parts = [];
+  let offset = 0;
+  for (const [name, shape] of vitParameters(dim, depth, linformer)) {
+    const count = shape.reduce((a, b) => a * b, 1);
+    const values = normal(count, offset + 1).map((x) => 0.02 * x + (/norm.*weight/.test(name) ? 1 : 0));
+    header[name] = {dtype: 'F32', shape, data_offsets: [offset, offset += 4 * count]};
+    parts.push(Buffer.from(values.buffer));
+  }
+  const text = Buffer.from(JSON.stringify(header));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(text.length));
+  fs.writeFileSync(file, Buffer.concat([size, text, ...parts]));
+}
+
+const VITS = {vit_tiny_patch16_224: [192, 12], vit_small_patch16_224: [384, 12], vit_base_patch16_224: [768, 12]};
+
+function weightsOf(model) {
+  if (model === 'vit_tiny_patch16_224' && process.env.FIB_VIT_WEIGHTS) return process.env.FIB_VIT_WEIGHTS;
+  const file = path.join(work, `${model}.safetensors`);
+  if (!VITS[model]) throw new Error(`random weights are made for ${Object.keys(VITS).join(', ')}, not ${model}`);
+  if (!fs.existsSync(file)) writeRandomWeights(file, ...VITS[model]);
+  return file;
+}
+
+const run = (...words) => execFileSync(fib, words, {encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 26});
+
+async function logitsOf(file, images) {
+  const session = await ort.InferenceSession.create(file, OPTIONS);
+  const result = await session.run({images: new ort.Tensor('float32', images.data, images.shape)});
+  await session.release();
+  return result.logits.data;
+}
+
+// ---- Parity ---------------------------------------------------------------------------------------------------------
+
+let failures = 0;
+function report(name, difference) {
+  const good = difference <= TOLERANCE;
+  if (!good) ++failures;
+  console.log(`${good ? 'ok  ' : 'FAIL'} ${name.padEnd(56)} ${difference.toExponential(1)}`);
+}
+
+async function minis() {
+  const folder = path.join(work, 'minis');
+  for (const file of fs.readdirSync(folder).filter((f) => f.endsWith('.onnx')).sort()) {
+    const base = path.join(folder, file.slice(0, -'.onnx'.length));
+    const logits = await logitsOf(`${base}.onnx`, readNpy(`${base}.images.npy`));
+    report(path.basename(base), largestDifference(logits, readNpy(`${base}.logits.npy`).data));
+  }
+}
+
+async function tinyOnnx(attention, form, weights, images) {
+  const file = path.join(work, 'tiny.onnx'), out = path.join(work, 'tiny.npy');
+  const subject = ['--model', 'vit_tiny_patch16_224', '--weights', weights, '--attention', attention];
+  run('export', ...subject, ...(form ? ['--attention-as', form] : []), '-o', file, '--quiet');
+  run('infer', ...subject, '--input', images, '--out', out, '--quiet');
+  report(`vit_tiny_patch16_224 ${attention} ${form || ''}`, largestDifference(await logitsOf(file, readNpy(images)), readNpy(out).data));
+}
+
+async function tinies() {
+  const weights = weightsOf('vit_tiny_patch16_224');
+  const images = path.join(work, 'images.npy');
+  writeNpy(images, [2, 3, 224, 224], normal(2 * 3 * 224 * 224, 7));
+  for (const attention of ['full', 'fibottention', 'fibottention-modified', 'bigbird']) {
+    await tinyOnnx(attention, '', weights, images);
+    if (attention !== 'full') await tinyOnnx(attention, 'mask', weights, images);
+  }
+  await tinyOnnx('fibottention:masking=zero', 'gather', weights, images);
+  const linformer = path.join(work, 'linformer.safetensors');
+  writeRandomWeights(linformer, ...VITS.vit_tiny_patch16_224, true);
+  await tinyOnnx('linformer', '', linformer, images);
+}
+
+// ---- Speed ----------------------------------------------------------------------------------------------------------
+
+/** The shortest of some runs of a model, in milliseconds. */
+async function timeOnnx(file, resolution) {
+  const session = await ort.InferenceSession.create(file, OPTIONS);
+  const images = new ort.Tensor('float32', normal(3 * resolution * resolution, 5), [1, 3, resolution, resolution]);
+  let best = Infinity;
+  for (let end = Date.now() + 2000, runs = 0; runs < 2 || Date.now() < end; ++runs) {
+    const start = process.hrtime.bigint();
+    await session.run({images});
+    best = Math.min(best, Number(process.hrtime.bigint() - start) / 1e6);
+  }
+  await session.release();
+  return best;
+}
+
+const timeEngine = (file) => JSON.parse(run('bench', 'model', '--engine', file, '--threads', String(THREADS), '--json')).rows[0].ms;
+
+function compiled(model, resolution, attention, precision) {
+  const file = path.join(work, `${attention}-${precision}.fib`);
+  try {
+    run('compile', '--model', model, '--weights', weightsOf(model), '--resolution', String(resolution), '--attention', attention,
+        '--precision', precision, '-o', file, '--quiet');
+  } catch {
+    return null;  // bfloat16 on a processor that has none: fib says so
+  }
+  return file;
+}
+
+async function speedRow(model, resolution) {
+  const onnx = path.join(work, 'dense.onnx');
+  run('export', '--model', model, '--weights', weightsOf(model), '--resolution', String(resolution), '--attention', 'full',
+      '-o', onnx, '--quiet');
+  const files = {};
+  for (const precision of ['f32', 'int8', 'bf16']) files[precision] = compiled(model, resolution, 'fibottention', precision);
+  files['full f32'] = compiled(model, resolution, 'full', 'f32');
+  const best = {onnx: Infinity};
+  for (let round = 0; round < Number(process.env.ROUNDS || 3); ++round) {
+    best.onnx = Math.min(best.onnx, await timeOnnx(onnx, resolution));
+    for (const [name, file] of Object.entries(files)) {
+      if (file) best[name] = Math.min(best[name] ?? Infinity, timeEngine(file));
+    }
+  }
+  const cell = (name) => best[name] ? `${best[name].toFixed(1)} (${(best[name] / best.onnx).toFixed(2)})` : '-';
+  console.log(`| ${model} at ${resolution} | ${best.onnx.toFixed(1)} | ${['f32', 'int8', 'bf16', 'full f32'].map(cell).join(' | ')} |`);
+}
+
+async function speed() {
+  const rows = (process.env.MODELS || ['vit_tiny_patch16_224@224', 'vit_base_patch16_224@224', 'vit_base_patch16_224@512',
+                                       'vit_base_patch16_224@1024'].join(' ')).split(/\s+/);
+  const version = require(path.join(process.env.ORT, 'node_modules/onnxruntime-node/package.json')).version;
+  console.log(`\n${os.cpus()[0].model.trim()}, ${THREADS} threads, batch 1; milliseconds, and in brackets over ONNX Runtime ${version}\n`);
+  console.log('| | ONNX Runtime, full, float32 | fibottention, float32 | int8 | bfloat16 | full, float32 |');
+  console.log('| --- | ---: | ---: | ---: | ---: | ---: |');
+  for (const row of rows) await speedRow(row.split('@')[0], Number(row.split('@')[1]));
+}
+
+async function main(what) {
+  if (what !== 'speed') await minis();
+  if (what !== 'speed') await tinies();
+  if (what !== 'parity') await speed();
+  if (failures > 0) throw new Error(`${failures} models differ by more than ${TOLERANCE}`);
+}
+
+main(process.argv[2]).catch((error) => {
+  console.error(`compare-onnxruntime: ${error.message}`);
+  process.exit(1);
+});

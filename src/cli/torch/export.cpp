@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/export.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "cli/output.h"
+#include "cli/torch/subject_options.h"
+#include "engine/onnx/export.h"
+#include "engine/torch/record.h"
+
+namespace fib::cli {
+namespace {
+
+engine::AttentionForm form_of(const std::string& name) {
+  if (name == "gather") return engine::AttentionForm::gather;
+  return name == "mask" ? engine::AttentionForm::mask : engine::AttentionForm::smaller;
+}
+
+void run(const ExportArguments& a, const Globals& globals) {
+  training::ModelRequest request = model_request(a.subject);
+  check_ending("--out", a.output, ".onnx");
+  check_writable(a.output);
+  request.crop = a.resolution;
+  request.without_images = true;
+  const training::TrainedModel subject = open_subject(request, globals.quiet);
+  engine::OnnxOptions options;
+  options.opset = a.opset;
+  options.attention = form_of(a.attention_as);
+  options.metadata = {{"model", subject.model}, {"attention", subject.attention}, {"input", subject.input_text()}};
+  engine::write_onnx(engine::record(*subject.module), a.output, options);
+  if (!globals.quiet)
+    fmt::print("{}: {} with {}, {:.1f} MB\n", a.output, subject.model, subject.attention,
+               static_cast<double>(std::filesystem::file_size(a.output)) / 1e6);
+}
+
+const TorchRunner<ExportArguments> export_runner(run);
+
+}  // namespace
+}  // namespace fib::cli

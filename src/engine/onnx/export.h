@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph as an ONNX model, in standard operators alone and for any number of images.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "engine/graph.h"
+
+namespace fib::engine {
+
+/// How attention on a support set is written. Gathers name the keys of every query; a mask names all pairs, as a dense
+/// product is computed and what is outside the support left out.
+enum class AttentionForm { smaller, gather, mask };
+
+struct OnnxOptions {
+  int64_t opset = 17;  ///< of the standard operators, 13 to 17; before 17 a layer norm is written in its parts
+  AttentionForm attention = AttentionForm::smaller;
+  std::map<std::string, std::string> metadata;  ///< stored beside the graph
+};
+
+inline constexpr int64_t kFirstOpset = 13, kLastOpset = 17;
+
+/// The file's content: one input "images", one output "logits". ONNX's own checker has seen it. Throws
+/// std::runtime_error where it would exceed what an ONNX file can hold, std::invalid_argument for gathers that cannot
+/// be.
+std::string to_onnx(const Graph& graph, const OnnxOptions& options = {});
+
+/// Writes it atomically.
+void write_onnx(const Graph& graph, const std::filesystem::path& file, const OnnxOptions& options = {});
+
+}  // namespace fib::engine

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written is ONNX as its own checker and its shape inference see it; scripts/compare-onnxruntime.sh runs it.
+#include "engine/onnx/export.h"
+
+#include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
+#include <onnx/shape_inference/implementation.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "base/npy.h"
+#include "engine/torch/record.h"
+
+namespace fib::engine {
+namespace {
+
+models::ModelPtr made(const std::string& name, const std::string& attention) {
+  models::Options options;
+  options.attention = AttentionSpec::parse(attention);
+  models::ModelPtr model = models::make(name, options);
+  model->eval();
+  return model;
+}
+
+Graph recorded(const std::string& name, const std::string& attention) { return record(*made(name, attention)); }
+
+onnx::ModelProto exported(const Graph& graph, const OnnxOptions& options = {}) {
+  onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromString(to_onnx(graph, options)));
+  // Strict: every shape that can be inferred must agree with those that are known.
+  onnx::shape_inference::InferShapes(model, onnx::OpSchemaRegistry::Instance(), {true, 1, false});
+  return model;
+}
+
+std::set<std::string> operators_of(const onnx::ModelProto& model) {
+  std::set<std::string> types;
+  for (const auto& node : model.graph().node()) types.insert(node.op_type());
+  return types;
+}
+
+int constants_named(const onnx::ModelProto& model, const std::string& prefix) {
+  int count = 0;
+  for (const auto& constant : model.graph().initializer()) count += constant.name().rfind(prefix, 0) == 0;
+  return count;
+}
+
+constexpr const char* kMinis[] = {"mini_vit", "mini_convit", "mini_swin", "mini_iformer", "mini_cvt", "mini_mvitv2"};
+
+TEST(Onnx, takes_every_backbone_in_both_forms_of_attention) {
+  for (const char* name : kMinis) {
+    const Graph graph = recorded(name, "fibottention");
+    for (const AttentionForm form : {AttentionForm::smaller, AttentionForm::gather, AttentionForm::mask}) {
+      SCOPED_TRACE(name);
+      const onnx::ModelProto model = exported(graph, {17, form, {}});
+      EXPECT_EQ(model.graph().input(0).type().tensor_type().shape().dim(0).dim_param(), "batch");
+      EXPECT_EQ(model.graph().output(0).type().tensor_type().shape().dim(1).dim_value(), 10);
+    }
+  }
+}
+
+TEST(Onnx, takes_every_mechanism) {
+  for (const attention::MechanismInfo& m : attention::mechanisms()) {
+    SCOPED_TRACE(m.name);
+    EXPECT_NO_THROW(exported(recorded("mini_vit", m.name)));
+  }
+  const Graph zero = recorded("mini_vit", "fibottention:masking=zero");
+  EXPECT_TRUE(operators_of(exported(zero, {17, AttentionForm::gather, {}})).count("ReduceMax"));
+  EXPECT_TRUE(operators_of(exported(zero, {17, AttentionForm::mask, {}})).count("Where"));
+}
+
+TEST(Onnx, holds_a_mask_once_for_layers_that_share_it) {
+  const OnnxOptions masks{17, AttentionForm::mask, {}};
+  EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention:permute=none"), masks), "mask"), 1);
+  EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention"), masks), "mask"), 3);
+}
+
+TEST(Onnx, gathers_where_that_is_smaller) {
+  EXPECT_EQ(constants_named(exported(recorded("mini_vit", "random:ratio=0.1")), "keys"), 0);
+  EXPECT_GT(constants_named(exported(recorded("mini_vit", "local:w=2")), "keys"), 0);
+}
+
+TEST(Onnx, writes_layer_norms_in_their_parts_for_older_operators) {
+  const Graph graph = recorded("mini_vit", "full");
+  EXPECT_TRUE(operators_of(exported(graph)).count("LayerNormalization"));
+  EXPECT_FALSE(operators_of(exported(graph, {13, AttentionForm::smaller, {}})).count("LayerNormalization"));
+  EXPECT_THROW(to_onnx(graph, {12, AttentionForm::smaller, {}}), std::invalid_argument);
+  EXPECT_THROW(to_onnx(graph, {18, AttentionForm::smaller, {}}), std::invalid_argument);
+}
+
+TEST(Onnx, tells_what_it_holds) {
+  const onnx::ModelProto model = exported(recorded("mini_vit", "full"), {17, AttentionForm::smaller, {{"model", "x"}}});
+  ASSERT_EQ(model.metadata_props_size(), 1);
+  EXPECT_EQ(model.metadata_props(0).value(), "x");
+}
+
+void save(const std::filesystem::path& file, const at::Tensor& t) {
+  write_npy<float>(file, t.sizes(), {t.data_ptr<float>(), static_cast<size_t>(t.numel())});
+}
+
+/// A model, images and what LibTorch makes of them, as BASE.onnx, BASE.images.npy and BASE.logits.npy.
+void leave_files(const std::string& base, const std::string& name, const std::string& attention, AttentionForm form) {
+  torch::manual_seed(5);
+  const at::NoGradGuard no_grad;
+  const models::ModelPtr model = made(name, attention);
+  for (at::Tensor& p : model->parameters()) p.add_(at::randn_like(p) * 0.05);
+  const models::Dimensions& d = model->dimensions();
+  const at::Tensor images = at::randn({2, d.options.channels, d.height, d.width});
+  write_onnx(record(*model), base + ".onnx", {17, form, {}});
+  save(base + ".images.npy", images);
+  save(base + ".logits.npy", model->forward(images).contiguous());
+}
+
+TEST(Onnx, leaves_files_for_a_runtime) {
+  const char* folder = std::getenv("FIB_ONNX_FILES");
+  if (folder == nullptr) GTEST_SKIP() << "FIB_ONNX_FILES does not say where; scripts/compare-onnxruntime.sh does";
+  const auto base = [&](const std::string& name) { return std::string(folder) + "/" + name; };
+  for (const std::string name : kMinis) {
+    leave_files(base(name + " full"), name, "full", AttentionForm::smaller);
+    leave_files(base(name + " fibottention gather"), name, "fibottention", AttentionForm::gather);
+    leave_files(base(name + " fibottention mask"), name, "fibottention", AttentionForm::mask);
+    leave_files(base(name + " topk"), name, "topk", AttentionForm::smaller);
+  }
+  for (const attention::MechanismInfo& m : attention::mechanisms())
+    leave_files(base("mini_vit " + m.name), "mini_vit", m.name, AttentionForm::smaller);
+  for (const AttentionForm form : {AttentionForm::gather, AttentionForm::mask})
+    leave_files(base(form == AttentionForm::mask ? "mini_vit zero mask" : "mini_vit zero gather"), "mini_vit",
+                "fibottention:masking=zero", form);
+}
+
+}  // namespace
+}  // namespace fib::engine
