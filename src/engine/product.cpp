@@ -9,8 +9,7 @@
 #include <limits>
 
 #include "base/parallel.h"
-#include "engine/simd/product_tile.h"
-#include "kernels/tiles.h"
+#include "engine/simd/table.h"
 
 namespace fib::engine {
 namespace {
@@ -63,8 +62,6 @@ void for_tiles(const TileGrid& grid, const Visit& visit) {
   parallel_tasks(grid.tiles(), [&](int64_t i) { visit(grid.tile(i)); });
 }
 
-const ProductTable& product_table() { return products_of_target(kernels::chosen_target()); }
-
 }  // namespace
 
 int32_t activation_limit(int64_t depth) {
@@ -74,14 +71,14 @@ int32_t activation_limit(int64_t depth) {
 }
 
 void run_product(const FloatProduct& product) {
-  const ProductTable& table = product_table();
+  const SimdTable& table = simd_table();
   const int64_t block = std::min(depth_block(kPanelColumns * 4), std::max<int64_t>(1, product.shape.depth));
   const TileGrid grid(product.shape, table.rows, block * 4);
   for_tiles(grid, [&](const ProductTile& tile) { table.float_tile(product, tile, block); });
 }
 
 void run_product(const Int8Product& product) {
-  const ProductTable& table = product_table();
+  const SimdTable& table = simd_table();
   const int64_t block = std::min(depth_block(kPanelColumns), paired_depth(product.shape.depth));
   const TileGrid grid(product.shape, table.rows, block * 2);
   for_tiles(grid, [&](const ProductTile& tile) { table.int8_tile(product, tile, block); });
@@ -89,7 +86,7 @@ void run_product(const Int8Product& product) {
 
 void quantize_rows(const RowQuantizer& quantizer) {
   constexpr int64_t kRowsPerTask = 16;
-  const ProductTable& table = product_table();
+  const SimdTable& table = simd_table();
   parallel_tasks((quantizer.rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t i) {
     table.quantize(quantizer, i * kRowsPerTask, std::min(quantizer.rows, (i + 1) * kRowsPerTask));
   });

@@ -60,7 +60,7 @@ struct Int8Product : Product {
   const float* column_scale = nullptr;  ///< [panels · 16]
 };
 
-/// Everything in parallel; `threads` only says how finely the work is cut.
+/// In parallel.
 void run_product(const FloatProduct& product);
 void run_product(const Int8Product& product);
 

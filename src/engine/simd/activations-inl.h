@@ -61,9 +61,9 @@ inline float largest_magnitude(const float* HWY_RESTRICT x, int64_t count) {
 
 /// Rounded to the nearest integer, halves to the even one.
 inline void write_quantized(const float* HWY_RESTRICT x, int64_t count, float factor, int16_t* HWY_RESTRICT into) {
-  const FloatTag d;
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
+  const FloatTag d;
   const auto n = static_cast<int64_t>(hn::Lanes(d));
   const hn::Rebind<int16_t, FloatTag> ds;
   const auto f = hn::Set(d, factor);

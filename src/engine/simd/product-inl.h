@@ -12,20 +12,20 @@
 #include <cstring>
 
 #include "engine/simd/activations-inl.h"
-#include "engine/simd/product_tile.h"
+#include "engine/simd/table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::engine {
 namespace HWY_NAMESPACE {
 
 // Sums, vectors of weights and one of x fill the registers: 16 of 256 bits (6 × 2), 32 of 512 (12 × 2), 32 of NEON
-// (6 × 4). A tile is a whole number of panels wide, or a part of one.
+// (6 × 4). Integers need one more for each product before it is added: 4 × 2 of 256 bits. A tile is a whole number of panels wide, or a part of one.
 #if HWY_TARGET <= HWY_AVX3
-inline constexpr int kRows = 12, kVectors = 2;
+inline constexpr int kRows = 12, kInt8Rows = 12, kVectors = 2;
 #elif HWY_ARCH_ARM
-inline constexpr int kRows = 6, kVectors = 4;
+inline constexpr int kRows = 6, kInt8Rows = 6, kVectors = 4;
 #else
-inline constexpr int kRows = 6, kVectors = 2;
+inline constexpr int kRows = 6, kInt8Rows = 4, kVectors = 2;
 #endif
 
 /// One register tile: where its sums begin, and how many of its columns exist.
@@ -96,15 +96,16 @@ HWY_NOINLINE void float_rows(const FloatProduct& p, const TileTarget& t, const f
 
 /// call(first row, integral constant of rows): full register tiles, then groups of at most six, as equal as can be, for
 /// a group of one or two waits for its own sums.
-template <class Call>
+template <int kFull, class Call>
 HWY_INLINE void for_row_groups(int64_t row, int64_t end, const Call& call) {
-  for (; end - row >= kRows; row += kRows) call(row, std::integral_constant<int, kRows>());
-  for (int64_t groups = (end - row + 5) / 6; groups > 0; --groups) {
+  constexpr int64_t kMost = std::min(kFull, 6);
+  for (; end - row >= kFull; row += kFull) call(row, std::integral_constant<int, kFull>());
+  for (int64_t groups = (end - row + kMost - 1) / kMost; groups > 0; --groups) {
     const int64_t now = (end - row + groups - 1) / groups;
     switch (now) {
 #define FIB_ROW_CASE(N)                             \
   case N:                                           \
-    call(row, std::integral_constant<int, N>());    \
+    call(row, std::integral_constant<int, N <= kMost ? N : 1>()); \
     break;
       FIB_ROW_CASE(1)
       FIB_ROW_CASE(2)
@@ -139,7 +140,7 @@ inline void float_tile(const FloatProduct& p, const ProductTile& tile, int64_t d
       if (column >= columns) return;
       const float* weights =
           p.weights + column / kPanelColumns * panel_step + begin * kPanelColumns + column % kPanelColumns;
-      for_row_groups(tile.row, tile.row_end, [&](int64_t row, auto count) {
+      for_row_groups<kRows>(tile.row, tile.row_end, [&](int64_t row, auto count) {
         const TileTarget target{row, column, columns - column, begin == 0, begin + now == depth};
         float_rows<decltype(count)::value, decltype(vectors)::value>(p, target, weights, panel_step, begin, now);
       });
@@ -231,7 +232,7 @@ HWY_NOINLINE void int8_rows(const Int8Product& p, const TileTarget& t, const int
     float* const out = p.out + (t.row + r) * p.out_stride + t.column;
     for (int v = 0; v < V; ++v) {
       const int64_t count = std::min(n, t.columns - v * n);
-      if (count <= 0) return;
+      if (count <= 0) break;
       HWY_ALIGN int32_t sum[hn::MaxLanes(FloatTag())] = {};
       if (!t.first) std::memcpy(sum, out + v * n, static_cast<size_t>(count) * sizeof(float));
       const int8_t* HWY_RESTRICT w = weights + v * n / kPanelColumns * panel_step + v * n % kPanelColumns * 2;
@@ -264,7 +265,7 @@ inline void int8_tile(const Int8Product& p, const ProductTile& tile, int64_t dep
       if (column >= columns) return;
       const int8_t* weights =
           p.weights + column / kPanelColumns * panel_step + begin * kPanelColumns + column % kPanelColumns * 2;
-      for_row_groups(tile.row, tile.row_end, [&](int64_t row, auto count) {
+      for_row_groups<kInt8Rows>(tile.row, tile.row_end, [&](int64_t row, auto count) {
         const TileTarget target{row, column, columns - column, begin == 0, begin + now == depth};
         int8_rows<decltype(count)::value, decltype(vectors)::value>(p, target, weights, panel_step, begin, now);
       });

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "report/table.h"
-#include "report/torch/machine.h"
+#include "report/machine.h"
 
 namespace fib::report {
 namespace {

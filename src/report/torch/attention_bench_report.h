@@ -9,7 +9,7 @@
 
 #include "bench/torch/attention_bench.h"
 #include "report/plot.h"
-#include "report/torch/machine.h"
+#include "report/machine.h"
 
 namespace fib::report {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "report/table.h"
-#include "report/torch/machine.h"
+#include "report/machine.h"
 #include "report/words.h"
 
 namespace fib::report {

@@ -8,7 +8,7 @@
 
 #include "bench/torch/model_bench.h"
 #include "report/plot.h"
-#include "report/torch/machine.h"
+#include "report/machine.h"
 
 namespace fib::report {
 

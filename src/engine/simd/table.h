@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of products, and the table of one SIMD target's functions.
+// What one SIMD target does for the engine: tiles of products and functions of rows. One source compiled for each.
 #pragma once
 
 #include "engine/product.h"
+#include "engine/rows.h"
 
 namespace fib::engine {
 
@@ -11,20 +12,18 @@ struct ProductTile {
   int64_t row, row_end, panel, panel_end;
 };
 
-/// How much of the depth is summed at a time: one panel of this depth stays in the first-level cache while all rows of
-/// the tile meet it.
-struct DepthBlock {
-  int64_t float32, int8;
-};
-
-struct ProductTable {
-  int64_t rows;  ///< of the register tile
+struct SimdTable {
+  int64_t rows;  ///< of a register tile
   void (*float_tile)(const FloatProduct&, const ProductTile&, int64_t depth_block);
   void (*int8_tile)(const Int8Product&, const ProductTile&, int64_t depth_block);
   void (*quantize)(const RowQuantizer&, int64_t begin, int64_t end);
+  void (*layer_norm)(const NormRows&, int64_t begin, int64_t end);
+  void (*softmax)(const float* x, float* out, int64_t count);
+  void (*gelu)(const float* x, float* out, int64_t count);
+  void (*sigmoid)(const float* x, float* out, int64_t count);
 };
 
-/// The table of a target, given as Highway's bit.
-const ProductTable& products_of_target(int64_t target);
+/// The table of the target in use.
+const SimdTable& simd_table();
 
 }  // namespace fib::engine
