@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "engine/lower.h"
@@ -206,6 +207,11 @@ TEST(FibFile, gives_back_the_steps_that_were_written) {
     }
   }
   EXPECT_EQ(engine.content().card.at("model"), "test");
+}
+
+TEST(EngineInC, classifies_and_says_what_is_wrong) {
+  const auto file = compiled(test::transformer("fibottention"), Precision::f32, "c.fib");
+  EXPECT_EQ(std::system((FIB_CLASSIFY_C " " + file.string()).c_str()), 0);
 }
 
 }  // namespace
