@@ -15,7 +15,8 @@ extern "C" {
 
 typedef struct fib_engine fib_engine;
 
-/* What a model takes and gives. An image is [channels, height, width], its values normalized: (x / 255 - mean) / std. */
+/* What a model takes and gives. An image is [channels, height, width], its values normalized: (x / 255 - mean) / std.
+ */
 typedef struct fib_engine_info {
   int64_t channels;
   int64_t height, width; /* of the first size it was compiled for */

@@ -16,8 +16,8 @@ namespace fib {
 /// asked before OpenMP is: where it cannot make a thread it ends the program.
 void require_threads(int64_t count);
 
-/// OpenMP threads that wait awake for the next parallel_tasks of the one that made them: between short steps that costs a
-/// microsecond instead of the tens that waking a sleeping thread takes.
+/// OpenMP threads that wait awake for the next parallel_tasks of the one that made them: between short steps that costs
+/// a microsecond instead of the tens that waking a sleeping thread takes.
 class AwakeTeam {
  public:
   using Work = void (*)(const void* context, int64_t self);
@@ -103,9 +103,7 @@ void parallel_tasks(int64_t count, const Task& task) {
   if (threads == 1) {
     work(0);
   } else if (team != nullptr) {
-    const auto call = [](const void* context, int64_t self) {
-      (*static_cast<const decltype(work)*>(context))(self);
-    };
+    const auto call = [](const void* context, int64_t self) { (*static_cast<const decltype(work)*>(context))(self); };
     team->run(call, &work);
   } else {
 #pragma omp parallel num_threads(static_cast <int>(threads))

@@ -76,14 +76,13 @@ void Engine::run(const Program& program, std::span<const float> images, std::spa
                                             images.size(), program.channels, program.height, program.width,
                                             logits.size()));
   if (static_cast<int64_t>(batch) > content_.most_samples)
-    throw std::invalid_argument(fmt::format("a batch of {}, this model was compiled for up to {}", batch,
-                                            content_.most_samples));
+    throw std::invalid_argument(
+        fmt::format("a batch of {}, this model was compiled for up to {}", batch, content_.most_samples));
   Bound& bound = bound_[static_cast<size_t>(&program - content_.programs.data())];
   with_awake_threads([&] {
     for (size_t i = 0; i < batch; ++i) {
       // The input is only read.
-      bound.memory.base[bound.input] =
-          reinterpret_cast<std::byte*>(const_cast<float*>(images.data() + i * per_image));
+      bound.memory.base[bound.input] = reinterpret_cast<std::byte*>(const_cast<float*>(images.data() + i * per_image));
       bound.memory.base[bound.output] = reinterpret_cast<std::byte*>(logits.data() + i * classes);
       for (const BoundStep& step : bound.steps) step(bound.memory);
     }

@@ -27,7 +27,8 @@ constexpr size_t kAlignment = 64;
 
 constexpr const char* kBufferKinds[] = {"input", "output", "arena", "tensor"};
 
-// ---- Writing ---------------------------------------------------------------------------------------------------------
+// ---- Writing
+// ---------------------------------------------------------------------------------------------------------
 
 Json to_json(const Buffer& b) {
   Json json{{"kind", kBufferKinds[static_cast<size_t>(b.kind)]}, {"elements", b.elements}};
@@ -82,7 +83,8 @@ Json to_json(const Program& p) {
           {"steps", std::move(steps)}};
 }
 
-// ---- Reading: every value is asked for by its type, and nlohmann's exceptions become one line --------------------------
+// ---- Reading: every value is asked for by its type, and nlohmann's exceptions become one line
+// --------------------------
 
 constexpr size_t kMostListed = size_t{1} << 20;
 
@@ -185,8 +187,8 @@ void bind_tensor(Buffer& b, std::span<const TensorView> tensors) {
   if (found == tensors.end()) throw std::runtime_error("there is no tensor " + in_quotes(b.tensor));
   b.type = found->type;
   if (found->type != TensorType::f32 && found->type != TensorType::i8)
-    throw std::runtime_error(fmt::format("tensor {} is {}, accepted are F32 and I8", in_quotes(b.tensor),
-                                         tensor_type_name(found->type)));
+    throw std::runtime_error(
+        fmt::format("tensor {} is {}, accepted are F32 and I8", in_quotes(b.tensor), tensor_type_name(found->type)));
   if (found->elements() != b.elements)
     throw std::runtime_error(fmt::format("tensor {} has {} values, the steps expect {}", in_quotes(b.tensor),
                                          found->elements(), b.elements));
@@ -226,7 +228,8 @@ void check_format(const TensorMetadata& metadata) {
   if (!metadata.contains(kFormatKey)) throw std::runtime_error("it is no compiled model; fib compile makes one");
   const std::string& text = told(metadata, kFormatKey);
   if (text != fmt::format("{}", kFibFormat))
-    throw std::runtime_error(fmt::format("it has format {}, this program reads format {}", in_quotes(text), kFibFormat));
+    throw std::runtime_error(
+        fmt::format("it has format {}, this program reads format {}", in_quotes(text), kFibFormat));
 }
 
 Precision precision_of(const std::string& text) {

@@ -21,9 +21,9 @@ const char* name_of(Precision precision);
 
 struct FibContent {
   Precision precision = Precision::f32;
-  int64_t most_samples = 1;        ///< the largest batch
-  std::vector<Program> programs;   ///< one for each size of image
-  TensorMetadata card;             ///< model, attention, preprocessing and labels; see models/card.h
+  int64_t most_samples = 1;       ///< the largest batch
+  std::vector<Program> programs;  ///< one for each size of image
+  TensorMetadata card;            ///< model, attention, preprocessing and labels; see models/card.h
 };
 
 /// Throws std::runtime_error with one line. `tensors` are those of the file.

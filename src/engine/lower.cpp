@@ -50,10 +50,10 @@ class Lowerer {
   Precision precision_;
   TensorStore& tensors_;
   Program program_;
-  std::vector<std::optional<Operand>> views_;       ///< of values that are computed already
-  std::vector<std::vector<size_t>> consumers_;      ///< nodes that read a value
-  std::vector<bool> done_;                          ///< nodes that became part of another step
-  std::map<ValueId, Operand> constants_;            ///< as they are, not packed
+  std::vector<std::optional<Operand>> views_;   ///< of values that are computed already
+  std::vector<std::vector<size_t>> consumers_;  ///< nodes that read a value
+  std::vector<bool> done_;                      ///< nodes that became part of another step
+  std::map<ValueId, Operand> constants_;        ///< as they are, not packed
   std::map<std::string, int32_t> tensor_buffers_;
 
   // ---- Buffers and values ----
@@ -67,7 +67,8 @@ class Lowerer {
   Operand fresh(const std::vector<int64_t>& shape) { return dense(arena(product_of(shape)), shape); }
   /// A new array of the same shape whose dimensions lie in memory in the same order.
   Operand fresh_like(const Operand& o, const std::vector<int64_t>& shape) {
-    return dense_in_order(arena(product_of(shape)), shape, o.sizes.size() == shape.size() ? o.strides : dense(0, shape).strides);
+    return dense_in_order(arena(product_of(shape)), shape,
+                          o.sizes.size() == shape.size() ? o.strides : dense(0, shape).strides);
   }
 
   std::vector<int64_t> shape(ValueId id) const { return sizes(graph_.shape(id), 1); }
@@ -109,9 +110,7 @@ class Lowerer {
     return to;
   }
   /// With consecutive values along the last dimension.
-  Operand with_dense_rows(const Operand& o) {
-    return o.sizes.back() == 1 || o.strides.back() == 1 ? o : copied(o);
-  }
+  Operand with_dense_rows(const Operand& o) { return o.sizes.back() == 1 || o.strides.back() == 1 ? o : copied(o); }
   /// As a matrix whose rows are consecutive values.
   Operand as_rows(const Operand& o) {
     if (const auto rows = rows_of(o)) return *rows;
@@ -230,7 +229,8 @@ class Lowerer {
   /// Packed. int8 is for layers with many rows: a classifier stays in float32.
   Layer layer_of(const Node& node, int64_t rows) {
     const std::vector<int64_t> weight = shape(node.inputs[1]);
-    if (!constant(node.inputs[1]) || (node.inputs.size() > 2 && node.inputs[2] != kNoValue && !constant(node.inputs[2])))
+    if (!constant(node.inputs[1]) ||
+        (node.inputs.size() > 2 && node.inputs[2] != kNoValue && !constant(node.inputs[2])))
       throw std::invalid_argument("a linear layer's weights must be constant");
     Layer layer{{}, {}, {}, weight[0], weight[1]};
     const std::string called = name(node.inputs[1]);
@@ -361,8 +361,9 @@ class Lowerer {
       throw std::invalid_argument(fmt::format("a convolution with {} groups of {} channels", c.groups, columns));
     std::vector<float> packed;
     for (int64_t g = 0; g < c.groups; ++g) {
-      const auto part = pack_weights(
-          weights.subspan(static_cast<size_t>(g * columns * depth), static_cast<size_t>(columns * depth)), columns, depth);
+      const auto part =
+          pack_weights(weights.subspan(static_cast<size_t>(g * columns * depth), static_cast<size_t>(columns * depth)),
+                       columns, depth);
       packed.insert(packed.end(), part.begin(), part.end());
     }
     return packed;
@@ -500,7 +501,8 @@ class Lowerer {
     const Operand q = a.packed ? of_packed(0) : first, k = a.packed ? of_packed(1) : of_own(1),
                   v = a.packed ? of_packed(2) : of_own(2);
     const size_t bias = a.packed ? 1 : 3;
-    const Operand bias_view = node.inputs.size() > bias && node.inputs[bias] != kNoValue ? view(node.inputs[bias]) : Operand{};
+    const Operand bias_view =
+        node.inputs.size() > bias && node.inputs[bias] != kNoValue ? view(node.inputs[bias]) : Operand{};
     const Operand out = fresh({q.sizes[0], q.sizes[2], q.sizes[1], v.sizes[3]});  // [n,Tq,H,e]
     Step& s = add_step(StepKind::attention);
     s.attention = a.attention, s.geometry = a.geometry;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a recorded graph to fused steps: views cost nothing, weights are packed, bias, activation and residual join their
-// product, MLPs go in blocks of rows, and all that is computed shares one arena.
+// From a recorded graph to fused steps: views cost nothing, weights are packed, bias, activation and residual join
+// their product, MLPs go in blocks of rows, and all that is computed shares one arena.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "base/parallel.h"
-#include "engine/simd/table.h"
+#include "engine/simd_table.h"
 
 namespace fib::engine {
 namespace {
@@ -35,8 +35,8 @@ int64_t depth_block(int64_t bytes_per_depth) {
   return std::max<int64_t>(64, caches().first * 3 / 4 / bytes_per_depth / 64 * 64);
 }
 
-/// How a product is cut. Panels stay together as far as the threads allow it, and all rows meet a chunk of panels before
-/// the next: every weight is then read from memory once, by one core.
+/// How a product is cut. Panels stay together as far as the threads allow it, and all rows meet a chunk of panels
+/// before the next: every weight is then read from memory once, by one core.
 struct TileGrid {
   int64_t rows, panels, rows_per_tile, panels_per_tile;
 

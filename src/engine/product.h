@@ -2,8 +2,8 @@
 // Linear layers: out [M,N] = tail(x [M,K] · W), with weights that were packed when the model was compiled.
 //
 // Letters: M rows (tokens), N columns (output channels), K depth (input channels). W lies in panels of 16 columns:
-// float32 as [N/16, K, 16], int8 as [N/16, K/2, 16, 2], zeros where N or K do not fill. All targets read this one layout
-// in place, so a mapped file needs no preparation. Results are bitwise equal for any number of threads.
+// float32 as [N/16, K, 16], int8 as [N/16, K/2, 16, 2], zeros where N or K do not fill. All targets read this one
+// layout in place, so a mapped file needs no preparation. Results are bitwise equal for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,8 @@ struct RowQuantizer {
 };
 void quantize_rows(const RowQuantizer& quantizer);
 
-// ---- Packing, when a model is compiled -------------------------------------------------------------------------------
+// ---- Packing, when a model is compiled
+// -------------------------------------------------------------------------------
 
 /// weights [N,K], as torch stores a linear layer.
 std::vector<float> pack_weights(std::span<const float> weights, int64_t columns, int64_t depth);

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <stdexcept>
 
-
 namespace fib::engine {
 namespace {
 
-constexpr const char* kKindNames[] = {"linear",  "attention", "layer_norm", "unary",  "binary",    "softmax",
-                                      "mean",    "copy",      "matmul",     "conv2d", "depthwise", "max_pool2d"};
+constexpr const char* kKindNames[] = {"linear", "attention", "layer_norm", "unary",  "binary",    "softmax",
+                                      "mean",   "copy",      "matmul",     "conv2d", "depthwise", "max_pool2d"};
 constexpr const char* kFunctionNames[] = {"none", "gelu", "relu", "sigmoid", "add", "subtract", "multiply"};
-constexpr const char* kRoleNames[kRoles] = {"x",    "y",        "q",       "k",  "v", "weights", "scale",
-                                            "bias", "residual", "scratch", "out"};
+constexpr const char* kRoleNames[kRoles] = {"x",     "y",    "q",        "k",       "v",  "weights",
+                                            "scale", "bias", "residual", "scratch", "out"};
 
 template <class Enum, size_t kSize>
 Enum named(const char* const (&names)[kSize], const std::string& name, const char* what) {
@@ -63,8 +62,8 @@ class ProgramChecker {
     };
     int64_t inputs = 0, outputs = 0;
     if (program_.arena_elements < 0 || program_.arena_elements > kMostElements)
-      throw std::runtime_error(fmt::format("an arena of {} numbers, accepted are up to {}", program_.arena_elements,
-                                           kMostElements));
+      throw std::runtime_error(
+          fmt::format("an arena of {} numbers, accepted are up to {}", program_.arena_elements, kMostElements));
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& b = program_.buffers[i];
       good(b.elements >= 1 && b.elements <= kMostElements, i, "its size cannot be");
@@ -104,8 +103,8 @@ class ProgramChecker {
       require(size >= 1 && size <= kMostElements / all && stride >= 0, "{} has size {} and stride {}", name, size,
               stride);
       all *= size;
-      require(size == 1 || stride <= (b.elements - 1 - last) / (size - 1), "{} reaches beyond the {} values of buffer {}",
-              name, b.elements, o.buffer);
+      require(size == 1 || stride <= (b.elements - 1 - last) / (size - 1),
+              "{} reaches beyond the {} values of buffer {}", name, b.elements, o.buffer);
       last += (size - 1) * stride;
     }
     const bool writes = role == Role::out || role == Role::scratch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled model: a short list of steps on strided arrays, what a .fib file holds and the engine runs. One sample at a
-// time: weights are packed, so a second sample gains nothing from the first one's company.
+// A compiled model: a short list of steps on strided arrays, what a .fib file holds and the engine runs. One sample at
+// a time: weights are packed, so a second sample gains nothing from the first one's company.
 //
 // Letters: M rows, N columns, K depth of a product; n samples of an operator (windows count as samples), C channels,
 // h and w of an image, T tokens, H heads, d and e channels of a query and of a value.
@@ -28,8 +28,8 @@ struct Buffer {
   };
   Kind kind = Kind::arena;
   int64_t elements = 0;
-  int64_t offset = 0;   ///< in the arena
-  std::string tensor;   ///< name in the file
+  int64_t offset = 0;  ///< in the arena
+  std::string tensor;  ///< name in the file
   TensorType type = TensorType::f32;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "engine/simd/table.h"
+#include "engine/simd_table.h"
 
 namespace fib::engine {
 

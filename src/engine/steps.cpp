@@ -9,7 +9,7 @@
 #include "base/parallel.h"
 #include "engine/engine.h"
 #include "engine/rows.h"
-#include "engine/simd/table.h"
+#include "engine/simd_table.h"
 #include "engine/strided.h"
 #include "engine/windows.h"
 
@@ -32,7 +32,8 @@ void set_product(AnyProduct& p, const Step& s, const Memory& m, const ProductSha
             residual.given() ? residual.strides[residual.strides.size() - 2] : 0};
 }
 
-// ---- linear ----------------------------------------------------------------------------------------------------------
+// ---- linear
+// ----------------------------------------------------------------------------------------------------------
 
 void run_linear(const Step& s, const Memory& m) {
   const Operand &x = s.at(Role::x), &out = s.at(Role::out);
@@ -55,7 +56,8 @@ void run_linear(const Step& s, const Memory& m) {
   run_product(p);
 }
 
-// ---- attention -------------------------------------------------------------------------------------------------------
+// ---- attention
+// -------------------------------------------------------------------------------------------------------
 
 template <class T>
 TokenView<T> token_view(const Operand& o, T* data) {
@@ -76,7 +78,7 @@ struct AttentionCall {
     out = token_view(s.at(Role::out), m.floats(s.at(Role::out)));
     options.scale = s.geometry.score_scale();
     if (bias.given()) {
-      options.bias = {m.floats(bias),  bias.sizes[0],   bias.strides[0], bias.sizes[1] == 1 ? 0 : bias.strides[1],
+      options.bias = {m.floats(bias),  bias.sizes[0],  bias.strides[0], bias.sizes[1] == 1 ? 0 : bias.strides[1],
                       bias.strides[2], bias.strides[3]};
     }
   }
@@ -147,7 +149,8 @@ BoundStep bind_attention(const Step& s) {
   };
 }
 
-// ---- rows and elements -------------------------------------------------------------------------------------------------
+// ---- rows and elements
+// -------------------------------------------------------------------------------------------------
 
 void run_layer_norm(const Step& s, const Memory& m) {
   const Operand &x = s.at(Role::x), &out = s.at(Role::out);
@@ -247,20 +250,21 @@ BoundStep bind_mean(const Step& s) {
   Operand inside = x;
   inside.sizes.erase(inside.sizes.begin(), inside.sizes.begin() + static_cast<ptrdiff_t>(kept));
   inside.strides.erase(inside.strides.begin(), inside.strides.begin() + static_cast<ptrdiff_t>(kept));
-  return [&s, positions = Positions<2>({&s.at(Role::out), &rows}),
-          elements = Positions<1>({&inside})](const Memory& m) {
-    float* const to = m.floats(s.at(Role::out));
-    const float* const from = m.floats(s.at(Role::x));
-    parallel_tasks(positions.count(), [&](int64_t i) {
-      const auto at = positions.at(i);
-      double sum = 0;
-      for (int64_t e = 0; e < elements.count(); ++e) sum += static_cast<double>(from[at[1] + elements.at(e)[0]]);
-      to[at[0]] = static_cast<float>(sum / static_cast<double>(elements.count()));
-    });
-  };
+  return
+      [&s, positions = Positions<2>({&s.at(Role::out), &rows}), elements = Positions<1>({&inside})](const Memory& m) {
+        float* const to = m.floats(s.at(Role::out));
+        const float* const from = m.floats(s.at(Role::x));
+        parallel_tasks(positions.count(), [&](int64_t i) {
+          const auto at = positions.at(i);
+          double sum = 0;
+          for (int64_t e = 0; e < elements.count(); ++e) sum += static_cast<double>(from[at[1] + elements.at(e)[0]]);
+          to[at[0]] = static_cast<float>(sum / static_cast<double>(elements.count()));
+        });
+      };
 }
 
-// ---- products of two computed matrices ----------------------------------------------------------------------------------
+// ---- products of two computed matrices
+// ----------------------------------------------------------------------------------
 
 /// y [K,N] as run_product wants its weights.
 void pack_matrix(const float* y, int64_t row, int64_t column, const ProductShape& shape, float* packed) {
@@ -293,7 +297,8 @@ BoundStep bind_matmul(const Step& s) {
   };
 }
 
-// ---- windows -----------------------------------------------------------------------------------------------------------
+// ---- windows
+// -----------------------------------------------------------------------------------------------------------
 
 void run_conv2d(const Step& s, const Memory& m) {
   const Operand &x = s.at(Role::x), &out = s.at(Role::out);

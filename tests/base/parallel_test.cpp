@@ -3,11 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include <atomic>
-
 #include <stdexcept>
+#include <vector>
 
 #include "few_threads.h"
 #include "files.h"

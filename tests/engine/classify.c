@@ -30,11 +30,12 @@ static void classify(fib_engine* engine, const fib_engine_info* info) {
   for (i = 0; i < 2 * size; ++i) image[i] = (float)(i % 255) / 127.5f - 1.0f;
   memcpy(image + size, image, size * sizeof(float));
   expect(fib_engine_run(engine, image, 2, info->height, info->width, logits) == FIB_OK, "a batch of two");
-  expect(memcmp(logits, logits + info->classes, (size_t)info->classes * sizeof(float)) == 0, "equal images, equal logits");
+  expect(memcmp(logits, logits + info->classes, (size_t)info->classes * sizeof(float)) == 0,
+         "equal images, equal logits");
   printf("class %d\n", (int)largest(logits, info->classes));
-  expect(fib_engine_run(engine, image, info->most_images + 1, info->height, info->width, logits) ==
-             FIB_INVALID_ARGUMENT,
-         "a batch above the limit");
+  expect(
+      fib_engine_run(engine, image, info->most_images + 1, info->height, info->width, logits) == FIB_INVALID_ARGUMENT,
+      "a batch above the limit");
   expect(strstr(fib_last_error(), "accepted are 1 to") != NULL, "its message");
   expect(fib_engine_run(engine, image, 1, info->height + 1, info->width, logits) == FIB_INVALID_ARGUMENT,
          "an image of another size");

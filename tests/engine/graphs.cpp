@@ -155,9 +155,9 @@ class Evaluator {
       case Op::add:
         return fill([&](const auto& p) { return in(0)(p) + in(1)(p); });
       case Op::sub:
-        return fill([&](const auto& p) { return in(0)(p) - in(1)(p); });
+        return fill([&](const auto& p) { return in(0)(p)-in(1)(p); });
       case Op::mul:
-        return fill([&](const auto& p) { return in(0)(p) * in(1)(p); });
+        return fill([&](const auto& p) { return in(0)(p)*in(1)(p); });
       case Op::mean:
         return mean();
       case Op::reshape:
@@ -186,7 +186,7 @@ class Evaluator {
     double sum = has(2) ? in(2)({column}) : 0.0;
     for (int64_t k = 0; k < in(1).sizes[1]; ++k) {
       p.back() = k;
-      sum += in(0)(p) * in(1)({column, k});
+      sum += in(0)(p)*in(1)({column, k});
     }
     return sum;
   }
@@ -196,7 +196,7 @@ class Evaluator {
     for (int64_t k = 0; k < in(0).sizes.back(); ++k) {
       std::vector<int64_t> a = p, b = p;
       a.back() = k, b[b.size() - 2] = k;
-      sum += in(0)(a) * in(1)(b);
+      sum += in(0)(a)*in(1)(b);
     }
     return sum;
   }
@@ -237,7 +237,7 @@ class Evaluator {
     const double here = in(0)(p);
     for (int64_t c = 0; c < channels; ++c) p.back() = c, mean += in(0)(p) / static_cast<double>(channels);
     for (int64_t c = 0; c < channels; ++c)
-      p.back() = c, variance += std::pow(in(0)(p) - mean, 2) / static_cast<double>(channels);
+      p.back() = c, variance += std::pow(in(0)(p)-mean, 2) / static_cast<double>(channels);
     return (here - mean) / std::sqrt(variance + node_->as<LayerNorm>().eps) * in(1)({channel}) + in(2)({channel});
   }
 
@@ -245,7 +245,7 @@ class Evaluator {
     const auto axis = static_cast<size_t>(node_->as<Axis>().axis);
     const double here = in(0)(p);
     double sum = 0;
-    for (p[axis] = 0; p[axis] < in(0).sizes[axis]; ++p[axis]) sum += std::exp(in(0)(p) - here);
+    for (p[axis] = 0; p[axis] < in(0).sizes[axis]; ++p[axis]) sum += std::exp(in(0)(p)-here);
     return 1 / sum;
   }
 
@@ -259,7 +259,7 @@ class Evaluator {
       for (size_t d = 0; d < p.size(); ++d) {
         if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) == axes.end()) kept.push_back(p[d]);
       }
-      out()(kept) += in(0)(p) * share;
+      out()(kept) += in(0)(p)*share;
     }
   }
 
@@ -296,8 +296,9 @@ class Evaluator {
     if (support != nullptr) return support->keys_of_row(head, query);
     const AttentionSpec spec = AttentionSpec::parse(a.attention);
     if (spec.name == "full") return keys;
-    std::stable_sort(keys.begin(), keys.end(),
-                     [&](int64_t x, int64_t y) { return scores[static_cast<size_t>(x)] > scores[static_cast<size_t>(y)]; });
+    std::stable_sort(keys.begin(), keys.end(), [&](int64_t x, int64_t y) {
+      return scores[static_cast<size_t>(x)] > scores[static_cast<size_t>(y)];
+    });
     keys.resize(static_cast<size_t>(attention::integer_option(spec, "k", 1, static_cast<int64_t>(scores.size()))));
     return keys;
   }
@@ -340,9 +341,9 @@ Graph transformer(const std::string& mechanism) {
   constexpr int64_t kDim = 24, kTokens = 17, kHeads = 2;
   const std::vector<int64_t> tokens{1, kTokens, kDim};
   const ValueId image = b.input({1, 3, 16, 16});
-  const ValueId patches =
-      b.node(Op::conv2d, {image, b.constant("patch.weight", {kDim, 3, 4, 4}, 0.2), b.constant("patch.bias", {kDim}, 0.1)},
-             {1, kDim, 4, 4}, Conv2d{{4, 4}, {0, 0}, 1});
+  const ValueId patches = b.node(
+      Op::conv2d, {image, b.constant("patch.weight", {kDim, 3, 4, 4}, 0.2), b.constant("patch.bias", {kDim}, 0.1)},
+      {1, kDim, 4, 4}, Conv2d{{4, 4}, {0, 0}, 1});
   const ValueId flat = b.node(Op::reshape, {patches}, {1, kDim, 16});
   const ValueId rows = b.node(Op::permute, {flat}, {1, 16, kDim}, Permute{{0, 2, 1}});
   const ValueId cls = b.node(Op::expand, {b.constant("cls", {1, 1, kDim}, 0.5)}, {1, 1, kDim});
@@ -368,7 +369,8 @@ Graph convolutional() {
   GraphBuilder b;
   const std::vector<int64_t> image{1, 32, 6, 6};
   const ValueId stem = b.node(
-      Op::conv2d, {b.input({1, 3, 12, 12}), b.constant("stem.weight", {32, 3, 3, 3}, 0.3), b.constant("stem.bias", {32}, 0.1)},
+      Op::conv2d,
+      {b.input({1, 3, 12, 12}), b.constant("stem.weight", {32, 3, 3, 3}, 0.3), b.constant("stem.bias", {32}, 0.1)},
       image, Conv2d{{2, 2}, {1, 1}, 1});
   const ValueId bent = b.node(Op::gelu, {stem}, image);
   const ValueId each = b.node(Op::conv2d, {bent, b.constant("each.weight", {32, 1, 3, 3}, 0.4), kNoValue}, image,
@@ -381,7 +383,8 @@ Graph convolutional() {
   const ValueId gated = b.node(Op::mul, {b.node(Op::relu, {pooled}, image), wide}, image);
   const ValueId rest = b.node(Op::sub, {gated, each}, image);
   const ValueId moved = b.node(Op::roll, {rest}, image, Roll{{-2, 1}, {2, 3}});
-  const ValueId tokens = b.node(Op::permute, {b.node(Op::reshape, {moved}, {1, 32, 36})}, {1, 36, 32}, Permute{{0, 2, 1}});
+  const ValueId tokens =
+      b.node(Op::permute, {b.node(Op::reshape, {moved}, {1, 32, 36})}, {1, 36, 32}, Permute{{0, 2, 1}});
   const ValueId turned = b.node(Op::permute, {tokens}, {1, 32, 36}, Permute{{0, 2, 1}});
   const ValueId weights = b.node(Op::softmax, {tokens}, {1, 36, 32}, Axis{1});
   const ValueId mixed = b.node(Op::matmul, {turned, weights}, {1, 32, 32});

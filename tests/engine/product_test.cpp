@@ -88,7 +88,7 @@ double largest_difference(const std::vector<float>& got, const std::vector<doubl
   return most;
 }
 
-const ProductShape kShapes[] = {{1, 1, 1},    {1, 10, 17},  {2, 16, 64},  {5, 33, 40},    {6, 32, 192},
+const ProductShape kShapes[] = {{1, 1, 1},    {1, 10, 17},  {2, 16, 64},   {5, 33, 40},    {6, 32, 192},
                                 {7, 48, 100}, {13, 100, 7}, {197, 64, 48}, {20, 40, 1700}, {12, 32, 4000}};
 
 class ProductOnTarget : public testing::TestWithParam<std::string> {
@@ -123,8 +123,9 @@ TEST_P(ProductOnTarget, layer_norm_has_no_mean_and_unit_variance_before_its_weig
         variance += std::pow(static_cast<double>(values[c]) - mean, 2) / static_cast<double>(channels);
       for (int64_t c = 0; c < channels; ++c) {
         const auto i = static_cast<size_t>(c);
-        const double wanted = (static_cast<double>(values[c]) - mean) / std::sqrt(variance + 1e-5) *
-                                  static_cast<double>(weight[i]) + static_cast<double>(bias[i]);
+        const double wanted =
+            (static_cast<double>(values[c]) - mean) / std::sqrt(variance + 1e-5) * static_cast<double>(weight[i]) +
+            static_cast<double>(bias[i]);
         EXPECT_NEAR(out[static_cast<size_t>(row * channels + c)], wanted, 2e-5);
       }
     }

@@ -42,8 +42,8 @@ inline void declare(CLI::App& command, CompileArguments& a) {
 }
 
 inline Command compile_command() {
-  return torch_command<CompileArguments>({"compile", "a trained model as one file that runs without torch", Topic::trained},
-                                         declare);
+  return torch_command<CompileArguments>(
+      {"compile", "a trained model as one file that runs without torch", Topic::trained}, declare);
 }
 
 }  // namespace fib::cli

@@ -36,7 +36,8 @@ inline void declare(CLI::App& command, InferArguments& a) {
 void infer_with_engine(const InferArguments& arguments, const Globals& globals);
 
 inline Command infer_command() {
-  return engine_or_torch_command<InferArguments, infer_with_engine>({"infer", "a preprocessed array in, logits out", Topic::trained}, declare);
+  return engine_or_torch_command<InferArguments, infer_with_engine>(
+      {"infer", "a preprocessed array in, logits out", Topic::trained}, declare);
 }
 
 }  // namespace fib::cli

@@ -39,7 +39,8 @@ void add_contestants(const std::string& file, int64_t batch, std::deque<EngineCo
   const bench::PeakMemory memory;
   model = std::make_shared<EngineModel>(file);
   for (const engine::Program& p : model->content().programs) {
-    all.push_back({file, model, &p, some_images(p, batch), std::vector<float>(static_cast<size_t>(batch * p.classes)), {}});
+    all.push_back(
+        {file, model, &p, some_images(p, batch), std::vector<float>(static_cast<size_t>(batch * p.classes)), {}});
     all.back().run();
     if (const auto growth = memory.growth()) all.back().memory_mb = static_cast<double>(*growth) / 1e6;
   }

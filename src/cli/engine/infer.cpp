@@ -34,7 +34,8 @@ const engine::Program& program_for(const engine::Engine& engine, const std::vect
 }  // namespace
 
 void infer_with_engine(const InferArguments& a, const Globals& globals) {
-  if (a.dtype != "f32") throw std::invalid_argument("--dtype f64 goes with --weights; a compiled model computes in f32");
+  if (a.dtype != "f32")
+    throw std::invalid_argument("--dtype f64 goes with --weights; a compiled model computes in f32");
   use_threads(globals);
   engine::Engine engine{a.engine};
   const NpyArray input(a.input);
@@ -45,8 +46,10 @@ void infer_with_engine(const InferArguments& a, const Globals& globals) {
   std::vector<float> logits(static_cast<size_t>(count * program.classes));
   for (int64_t i = 0; i < count; i += a.subject.batch) {
     const int64_t now = std::min(a.subject.batch, count - i);
-    engine.run(program, std::span(images).subspan(static_cast<size_t>(i * per_image), static_cast<size_t>(now * per_image)),
-               std::span(logits).subspan(static_cast<size_t>(i * program.classes), static_cast<size_t>(now * program.classes)));
+    engine.run(program,
+               std::span(images).subspan(static_cast<size_t>(i * per_image), static_cast<size_t>(now * per_image)),
+               std::span(logits).subspan(static_cast<size_t>(i * program.classes),
+                                         static_cast<size_t>(now * program.classes)));
   }
   const std::vector<int64_t> shape{count, program.classes};
   write_npy<float>(output, shape, logits);

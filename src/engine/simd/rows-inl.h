@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "engine/simd/activations-inl.h"
-#include "engine/simd/table.h"
+#include "engine/simd_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::engine {
@@ -74,14 +74,12 @@ inline void softmax_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, in
     store_columns(e, out + i, n);
   });
   const auto inverse = hn::Set(d, 1.0f / hn::GetLane(hn::SumOfLanes(d, sum)));
-  for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR {
-    store_columns(hn::Mul(load_columns(out + i, n), inverse), out + i, n);
-  });
+  for_vectors(count, [&](int64_t i, int64_t n)
+                         HWY_ATTR { store_columns(hn::Mul(load_columns(out + i, n), inverse), out + i, n); });
 }
 
 inline void gelu_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, int64_t count) {
-  for_vectors(count,
-              [&](int64_t i, int64_t n) HWY_ATTR { store_columns(gelu(load_columns(x + i, n)), out + i, n); });
+  for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR { store_columns(gelu(load_columns(x + i, n)), out + i, n); });
 }
 
 /// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.

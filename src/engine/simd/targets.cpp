@@ -7,7 +7,7 @@
 
 #include "engine/simd/product-inl.h"
 #include "engine/simd/rows-inl.h"
-#include "engine/simd/table.h"
+#include "engine/simd_table.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::engine {

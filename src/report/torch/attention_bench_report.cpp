@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/table.h"
 #include "report/machine.h"
+#include "report/table.h"
 
 namespace fib::report {
 namespace {
