@@ -4,6 +4,8 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fibottention)
 install(TARGETS fibottention EXPORT fibottention-targets)
+# fibottention::engine, and what it is made of.
+install(TARGETS fib_engine fib_tables EXPORT fibottention-targets)
 install(DIRECTORY include/fibottention DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET fib)
   install(TARGETS fib)

@@ -8,6 +8,54 @@
 #include <thread>
 
 namespace fib {
+namespace {
+
+/// Some 50 µs of waiting awake, longer than any step between two that are divided.
+constexpr int kAwakeTurns = 2000;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace
+
+AwakeTeam*& AwakeTeam::current() {
+  thread_local AwakeTeam* team = nullptr;
+  return team;
+}
+
+void AwakeTeam::run(Work work, const void* context) {
+  work_ = work, context_ = context;
+  running_.store(threads_ - 1, std::memory_order_relaxed);
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+  current() = nullptr;
+  work(context, 0);
+  current() = this;
+  for (int turn = 0; running_.load(std::memory_order_acquire) != 0; ++turn) {
+    turn < kAwakeTurns ? pause_briefly() : std::this_thread::yield();
+  }
+}
+
+void AwakeTeam::serve(int64_t self) {
+  for (uint32_t seen = 0;; ++seen) {
+    for (int turn = 0; round_.load(std::memory_order_acquire) == seen && turn < kAwakeTurns; ++turn) pause_briefly();
+    round_.wait(seen, std::memory_order_acquire);
+    if (work_ == nullptr) return;
+    work_(context_, self);
+    running_.fetch_sub(1, std::memory_order_release);
+  }
+}
+
+void AwakeTeam::dismiss() {
+  work_ = nullptr;
+  round_.fetch_add(1, std::memory_order_release);
+  round_.notify_all();
+}
 
 void require_threads(int64_t count) {
   std::promise<void> all_started;

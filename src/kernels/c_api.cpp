@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
-#include <new>
-#include <stdexcept>
 #include <string>
 
 #include "fibottention/attention.h"
 #include "fibottention/fibottention.h"
+#include "kernels/c_guard.h"
 
 struct fib_pattern {
   fib::SupportSet support;
@@ -16,27 +15,16 @@ namespace {
 /// Fixed, so that reporting a lack of memory needs none.
 thread_local char last_error[1024] = "";
 
-fib_status fail(fib_status status, const char* message) noexcept {
+}  // namespace
+
+fib_status fib::kernels::report_failure(fib_status status, const char* message) noexcept {
   std::snprintf(last_error, sizeof(last_error), "%s", message);
   return status;
 }
 
-/// Runs the body; whatever it throws becomes a code and a message.
-template <class Body>
-fib_status guarded(const Body& body) noexcept {
-  try {
-    body();
-    return FIB_OK;
-  } catch (const std::invalid_argument& e) {
-    return fail(FIB_INVALID_ARGUMENT, e.what());
-  } catch (const std::bad_alloc&) {
-    return fail(FIB_OUT_OF_MEMORY, "out of memory");
-  } catch (const std::exception& e) {
-    return fail(FIB_FAILURE, e.what());
-  } catch (...) {
-    return fail(FIB_FAILURE, "unknown failure");
-  }
-}
+namespace {
+
+using fib::kernels::guarded;
 
 void require(bool ok, const std::string& message) {
   if (!ok) throw std::invalid_argument(message);

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
+#include <vector>
 
 #include "few_threads.h"
 #include "files.h"
@@ -48,6 +50,28 @@ TEST(RequireThreads, grants_what_there_is_and_names_what_there_is_not) {
     error = test::error_of([] { require_threads(1000); });
   }
   EXPECT_TRUE(test::mentions(error, "cannot start 1000 threads: after ")) << error;
+}
+
+TEST(AwakeThreads, carry_out_every_task_once_round_after_round) {
+  std::vector<std::atomic<int>> done(97);
+  with_awake_threads([&] {
+    for (int round = 0; round < 200; ++round) {
+      parallel_tasks(97, [&](int64_t i) {
+        // Tasks that divide their own work find the others busy.
+        parallel_tasks(1, [&](int64_t) { ++done[static_cast<size_t>(i)]; });
+      });
+    }
+  });
+  for (const auto& count : done) EXPECT_EQ(count.load(), 200);
+}
+
+TEST(AwakeThreads, hand_on_what_a_task_throws) {
+  EXPECT_THROW(with_awake_threads([] {
+                 parallel_tasks(9, [](int64_t i) {
+                   if (i == 5) throw std::runtime_error("five");
+                 });
+               }),
+               std::runtime_error);
 }
 
 }  // namespace

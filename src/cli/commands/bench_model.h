@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fib bench model` can be told; cli/torch/bench_model.cpp does it.
+// What `fib bench model` can be told; cli/torch/bench_model.cpp does it, or cli/engine/bench_model.cpp.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "bench/options.h"
-#include "cli/command.h"
+#include "cli/engine_command.h"
 #include "cli/options.h"
 
 namespace fib::cli {
@@ -15,6 +15,7 @@ struct BenchModelArguments {
   bench::ModelBenchOptions options;
   AttentionListArguments attention{.attentions = {"fibottention"}};
   std::vector<std::string> passes = {"forward"};
+  std::vector<std::string> engine;  ///< compiled models instead
   std::string plot;
   bool json = false;
 };
@@ -35,14 +36,19 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
       ->capture_default_str();
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("F");
+  add_engine_option(command, a.engine,
+                    {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--pass", "--plot"});
   command.footer(
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
       "Memory is what making the model and one pass add to the process.\n"
-      "Example: fib bench model --model vit_small_patch16_224 --resolution 224,384 --pass forward,training");
+      "Example: fib bench model --model vit_small_patch16_224 --resolution 224,384 --pass forward,training\n"
+      "Example: fib bench model --engine vit.fib --engine vit-int8.fib --batch 1 --json");
 }
 
+void bench_model_with_engine(const BenchModelArguments& arguments, const Globals& globals);
+
 inline Command bench_model_command() {
-  return torch_command<BenchModelArguments>(
+  return engine_or_torch_command<BenchModelArguments, bench_model_with_engine>(
       {"bench model", "a whole model with one attention and another", Topic::measures}, declare);
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fib infer` can be told; cli/torch/infer.cpp does it.
+// What `fib infer` can be told; cli/torch/infer.cpp does it, or cli/engine/infer.cpp.
 #pragma once
 
 #include <string>
 
-#include "cli/command.h"
+#include "cli/engine_command.h"
 #include "cli/subject_options.h"
 
 namespace fib::cli {
 
 struct InferArguments {
   SubjectArguments subject;
+  std::string engine;
   std::string input, output, dtype = "f32";
 };
 
@@ -24,14 +25,19 @@ inline void declare(CLI::App& command, InferArguments& a) {
       ->check(CLI::IsMember({"f32", "f64"}))
       ->type_name("f32|f64")
       ->capture_default_str();
+  add_engine_option(command, a.engine, kWeightsOptions);
   add_integer(command, "--batch", a.subject.batch, {1, 65536}, "images computed at once")->capture_default_str();
   command.footer(
       "Images of another size than the model's are taken as they are: position embeddings are interpolated.\n"
-      "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy");
+      "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy\n"
+      "Example: fib infer --engine vit_tiny.fib --input x.npy --out logits.npy");
 }
 
+void infer_with_engine(const InferArguments& arguments, const Globals& globals);
+
 inline Command infer_command() {
-  return torch_command<InferArguments>({"infer", "a preprocessed array in, logits out", Topic::trained}, declare);
+  return engine_or_torch_command<InferArguments, infer_with_engine>(
+      {"infer", "a preprocessed array in, logits out", Topic::trained}, declare);
 }
 
 }  // namespace fib::cli

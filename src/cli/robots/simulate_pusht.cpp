@@ -23,6 +23,8 @@
 namespace fib::cli {
 namespace {
 
+using report::Table;
+
 using nlohmann::ordered_json;
 using robots::Playback;
 using robots::PushTScene;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/torch/data_bench.h"
-#include "report/torch/machine.h"
+#include "report/machine.h"
 
 namespace fib::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "report/machine.h"
 #include "report/table.h"
-#include "report/torch/machine.h"
 
 namespace fib::report {
 namespace {

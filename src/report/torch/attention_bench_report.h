@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/torch/attention_bench.h"
+#include "report/machine.h"
 #include "report/plot.h"
-#include "report/torch/machine.h"
 
 namespace fib::report {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "report/machine.h"
 #include "report/table.h"
-#include "report/torch/machine.h"
 #include "report/words.h"
 
 namespace fib::report {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/torch/machine.h"
+#include "report/machine.h"
 
 #include <fmt/format.h>
 

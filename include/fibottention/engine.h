@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled models for C: what `fib compile` writes, loaded and run without torch. Errors are those of fibottention.h.
+ * One call at a time for an engine; load the file once for each thread that calls. Results are bitwise equal for any
+ * number of threads, which OpenMP decides (OMP_NUM_THREADS), and any batch. */
+#ifndef FIBOTTENTION_ENGINE_H_
+#define FIBOTTENTION_ENGINE_H_
+
+#include <stdint.h>
+
+#include "fibottention/fibottention.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fib_engine fib_engine;
+
+/* What a model takes and gives. An image is [channels, height, width], its values normalized: (x / 255 - mean) / std.
+ */
+typedef struct fib_engine_info {
+  int64_t channels;
+  int64_t height, width; /* of the first size it was compiled for */
+  int64_t classes;
+  int64_t most_images; /* the largest batch */
+} fib_engine_info;
+
+/* Maps the file, which must stay as it is until the engine is freed. A file that was tampered with is refused. */
+FIB_API fib_status fib_engine_load(const char* file, fib_engine** engine);
+FIB_API void fib_engine_free(fib_engine* engine); /* null is allowed */
+
+FIB_API fib_status fib_engine_describe(const fib_engine* engine, fib_engine_info* info);
+/* A value of the file's metadata: "model", "attention", "mean", "std", "crop_ratio", "class_names", ...; null where it
+ * has none. Valid as long as the engine. */
+FIB_API const char* fib_engine_metadata(const fib_engine* engine, const char* key);
+
+/* images [count, channels, height, width] to logits [count, classes]. The size must be one it was compiled for. */
+FIB_API fib_status fib_engine_run(fib_engine* engine, const float* images, int64_t count, int64_t height, int64_t width,
+                                  float* logits);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FIBOTTENTION_ENGINE_H_ */

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/engine/engine_model.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "base/parallel.h"
+#include "models/card.h"
+
+namespace fib::cli {
+namespace {
+
+/// One number stands for all channels.
+void replace(std::vector<float>& values, const std::vector<float>& given, const char* name) {
+  if (given.empty()) return;
+  if (given.size() != 1 && given.size() != values.size())
+    throw std::invalid_argument(fmt::format("{} takes one number or {}, got {}", name, values.size(), given.size()));
+  values = given.size() == 1 ? std::vector<float>(values.size(), given.front()) : given;
+}
+
+}  // namespace
+
+void use_threads(const Globals& globals) {
+  require_threads(globals.threads);
+  omp_set_num_threads(static_cast<int>(globals.threads));
+}
+
+EngineModel::EngineModel(const std::string& file) : engine_(file) {
+  const engine::Program& first = content().programs.front();
+  const models::ModelCard card = models::read_card(content().card, file);
+  model = card.model, attention = card.attention, class_names = card.class_names;
+  const auto channels = static_cast<size_t>(first.channels);
+  view.input_size = static_cast<int>(first.height);
+  view.channels = static_cast<int>(first.channels);
+  view.mean = card.mean.size() == channels ? card.mean : std::vector<float>(channels, 0.5f);
+  view.std = card.std.size() == channels ? card.std : std::vector<float>(channels, 0.5f);
+  view.crop_ratio = card.crop_ratio > 0 ? card.crop_ratio : 1.0;
+  if (!class_names.empty() && static_cast<int64_t>(class_names.size()) != first.classes)
+    throw std::runtime_error(
+        fmt::format("{} names {} classes, its model has {}", file, class_names.size(), first.classes));
+}
+
+EngineModel::EngineModel(const std::string& file, const SubjectArguments& a) : EngineModel(file) {
+  if (a.crop > 0) view.input_size = static_cast<int>(a.crop);
+  program();  // says at once that there is none for this size
+  if (a.resize > 0) {
+    if (a.resize < view.input_size)
+      throw std::invalid_argument(
+          fmt::format("--resize must be at least the crop of {}, got {}", view.input_size, a.resize));
+    // Rounding down must give the shorter side back.
+    view.crop_ratio = static_cast<double>(view.input_size) / (static_cast<double>(a.resize) + 0.5);
+  }
+  replace(view.mean, a.mean, "--mean");
+  replace(view.std, a.std, "--std");
+  if (!a.mean.empty() || !a.std.empty()) view_source = "the command line";
+}
+
+std::string EngineModel::input_text() const {
+  return fmt::format("{} x {}, crop ratio {:.3f}, mean {}, deviation {} (as {} says)", view.input_size, view.input_size,
+                     view.crop_ratio, fmt::join(view.mean, " "), fmt::join(view.std, " "), view_source);
+}
+
+std::vector<float> EngineModel::logits(std::span<const float> images) {
+  const engine::Program& p = program();
+  const auto per_image = static_cast<size_t>(p.channels * p.height * p.width);
+  std::vector<float> result(images.size() / per_image * static_cast<size_t>(p.classes));
+  engine_.run(p, images, result);
+  return result;
+}
+
+double log_sum_exp(std::span<const float> logits) {
+  const double top = static_cast<double>(*std::ranges::max_element(logits));
+  double sum = 0;
+  for (const float value : logits) sum += std::exp(static_cast<double>(value) - top);
+  return top + std::log(sum);
+}
+
+std::vector<RankedClass> best_classes(std::span<const float> logits, int64_t count,
+                                      const std::vector<std::string>& names) {
+  std::vector<size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](size_t i) { return logits[i]; });
+  order.resize(std::min(order.size(), static_cast<size_t>(count)));
+  const double all = log_sum_exp(logits);
+  std::vector<RankedClass> top;
+  top.reserve(order.size());
+  for (const size_t i : order) {
+    const auto logit = static_cast<double>(logits[i]);
+    top.push_back({static_cast<int64_t>(i), names.empty() ? "" : names[i], std::exp(logit - all), logit});
+  }
+  return top;
+}
+
+}  // namespace fib::cli

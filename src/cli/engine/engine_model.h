@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled model as commands use it: the engine, and how images become its input.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/subject_options.h"
+#include "data/pipeline.h"
+#include "engine/engine.h"
+
+namespace fib::cli {
+
+/// As many threads as were asked for, or an error.
+void use_threads(const Globals& globals);
+
+class EngineModel {
+ public:
+  explicit EngineModel(const std::string& file);
+  /// What a person says of preprocessing goes before what the file tells.
+  EngineModel(const std::string& file, const SubjectArguments& arguments);
+
+  std::string model, attention, data;
+  PipelineConfig view;
+  std::string view_source = "the file";
+  std::vector<std::string> class_names;
+
+  int64_t classes() const { return program().classes; }
+  const engine::FibContent& content() const { return engine_.content(); }
+  /// The one for the size of the view.
+  const engine::Program& program() const { return engine_.program(view.input_size, view.input_size); }
+  std::string input_text() const;
+  engine::Engine& engine() { return engine_; }
+  /// Logits [images, classes].
+  std::vector<float> logits(std::span<const float> images);
+
+ private:
+  engine::Engine engine_;
+};
+
+struct RankedClass {
+  int64_t index = 0;
+  std::string label;
+  double probability = 0, logit = 0;
+};
+/// The `count` largest, the lower index first among equals.
+std::vector<RankedClass> best_classes(std::span<const float> logits, int64_t count,
+                                      const std::vector<std::string>& names);
+
+/// log Σ e^logit.
+double log_sum_exp(std::span<const float> logits);
+
+}  // namespace fib::cli

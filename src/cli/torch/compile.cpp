@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/compile.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "base/atomic_file.h"
+#include "cli/classified.h"
+#include "cli/output.h"
+#include "cli/torch/subject_options.h"
+#include "engine/lower.h"
+#include "engine/torch/record.h"
+
+namespace fib::cli {
+namespace {
+
+using engine::Precision;
+
+Precision precision_of(const std::string& name) {
+  if (name == "bf16")
+    throw std::invalid_argument(
+        "--precision bf16: there are no bfloat16 products yet, not even where the processor has AVX512-BF16 or AMX; "
+        "accepted are f32 and int8");
+  return name == "int8" ? Precision::int8 : Precision::f32;
+}
+
+models::ModelCard card_of(const training::TrainedModel& subject) {
+  models::ModelCard card;
+  card.model = subject.model, card.attention = subject.attention;
+  card.resolution = subject.view.input_size, card.channels = subject.view.channels;
+  card.mean = subject.view.mean, card.std = subject.view.std, card.crop_ratio = subject.view.crop_ratio;
+  card.class_names = subject.class_names;
+  return card;
+}
+
+/// A model as it is made, with parameters from a fixed seed.
+training::TrainedModel random_model(const CompileArguments& a, int64_t resolution) {
+  if (a.subject.model.empty())
+    throw std::invalid_argument("which model? Give --run DIR, --weights F.safetensors, or --model for random weights");
+  const models::ModelRow& row = models::find_row(a.subject.model);
+  models::ModelCard card = models::published_card(row);
+  if (!a.subject.attention.attention.empty()) card.attention = attention_spec(a.subject.attention).to_string();
+  if (resolution > 0) card.resolution = resolution;
+  torch::manual_seed(0);
+  training::TrainedModel subject;
+  subject.model = card.model, subject.attention = card.attention;
+  subject.module = models::make(card.model, models::options_of(card));
+  subject.module->eval();
+  subject.view.input_size = static_cast<int>(card.resolution);
+  subject.view.channels = static_cast<int>(card.channels);
+  subject.view.mean = card.mean, subject.view.std = card.std, subject.view.crop_ratio = card.crop_ratio;
+  return subject;
+}
+
+/// The model at one size; 0 is its own.
+training::TrainedModel subject_at(const CompileArguments& a, int64_t resolution, bool quiet) {
+  if (a.subject.weights.empty() && a.subject.runs.empty()) return random_model(a, resolution);
+  training::ModelRequest request = model_request(a.subject);
+  request.crop = resolution;
+  request.without_images = true;
+  return open_subject(request, quiet);
+}
+
+void run(const CompileArguments& a, const Globals& globals) {
+  check_ending("--out", a.output, ".fib");
+  check_writable(a.output);
+  engine::FibContent content;
+  content.precision = precision_of(a.precision), content.most_samples = a.most_images;
+  engine::TensorStore tensors;
+  const at::NoGradGuard no_grad;
+  for (const int64_t resolution : a.resolutions.empty() ? std::vector<int64_t>{0} : a.resolutions) {
+    training::TrainedModel subject = subject_at(a, resolution, globals.quiet);
+    if (!a.labels.empty()) subject.class_names = read_class_names(a.labels, subject.module->dimensions().row.classes);
+    if (content.card.empty()) content.card = models::to_metadata(card_of(subject));
+    content.programs.push_back(engine::lower(engine::record(*subject.module), content.precision, tensors));
+  }
+  engine::write_fib(a.output, content, tensors.views());
+  if (!globals.quiet)
+    fmt::print("{}: {} with {}, {}, {:.1f} MB, {} steps\n", a.output, content.card.at("model"),
+               content.card.at("attention"), a.precision,
+               static_cast<double>(std::filesystem::file_size(a.output)) / 1e6, content.programs.front().steps.size());
+}
+
+const TorchRunner<CompileArguments> compile_runner(run);
+
+}  // namespace
+}  // namespace fib::cli

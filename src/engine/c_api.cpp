@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "engine/engine.h"
+#include "fibottention/engine.h"
+#include "kernels/c_guard.h"
+
+struct fib_engine {
+  fib::engine::Engine engine;
+};
+
+namespace {
+
+using fib::kernels::guarded;
+
+void require_pointers(bool all) {
+  if (!all) throw std::invalid_argument("a pointer that must not be null is null");
+}
+
+}  // namespace
+
+fib_status fib_engine_load(const char* file, fib_engine** engine) {
+  return guarded([&] {
+    require_pointers(file != nullptr && engine != nullptr);
+    *engine = new fib_engine{fib::engine::Engine(file)};
+  });
+}
+
+void fib_engine_free(fib_engine* engine) { delete engine; }
+
+fib_status fib_engine_describe(const fib_engine* engine, fib_engine_info* info) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && info != nullptr);
+    const fib::engine::FibContent& content = engine->engine.content();
+    const fib::engine::Program& program = content.programs.front();
+    *info = {program.channels, program.height, program.width, program.classes, content.most_samples};
+  });
+}
+
+const char* fib_engine_metadata(const fib_engine* engine, const char* key) {
+  const char* text = nullptr;
+  guarded([&] {
+    require_pointers(engine != nullptr && key != nullptr);
+    const auto& card = engine->engine.content().card;
+    const auto found = card.find(key);
+    if (found != card.end()) text = found->second.c_str();
+  });
+  return text;
+}
+
+fib_status fib_engine_run(fib_engine* engine, const float* images, int64_t count, int64_t height, int64_t width,
+                          float* logits) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && images != nullptr && logits != nullptr);
+    const fib::engine::Program& program = engine->engine.program(height, width);
+    const int64_t most = engine->engine.content().most_samples;
+    if (count < 1 || count > most)
+      throw std::invalid_argument(fmt::format("{} images, accepted are 1 to {}", count, most));
+    const auto size = static_cast<size_t>(program.channels * height * width);
+    engine->engine.run(program, {images, static_cast<size_t>(count) * size},
+                       {logits, static_cast<size_t>(count * program.classes)});
+  });
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a compiled model. All memory is taken when the file is loaded; results are bitwise equal for any number of
+// threads and any batch.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/fib_file.h"
+
+namespace fib::engine {
+
+/// Where the buffers of a program are while it runs.
+class Memory {
+ public:
+  std::vector<std::byte*> base;  ///< by buffer
+
+  float* floats(const Operand& o) const { return reinterpret_cast<float*>(base[index(o)]) + o.offset; }
+  int8_t* bytes(const Operand& o) const { return reinterpret_cast<int8_t*>(base[index(o)]) + o.offset; }
+  /// Null for an operand that is not given.
+  float* optional(const Operand& o) const { return o.given() ? floats(o) : nullptr; }
+
+ private:
+  static size_t index(const Operand& o) { return static_cast<size_t>(o.buffer); }
+};
+
+/// A step that is ready to be carried out.
+using BoundStep = std::function<void(const Memory&)>;
+/// The step must outlive what is returned. Throws std::invalid_argument where its attention cannot be.
+BoundStep bind_step(const Step& step);
+
+/// One call at a time; for calls from several threads load the file once for each.
+class Engine {
+ public:
+  /// Throws std::runtime_error with one line where the file cannot be read or run.
+  explicit Engine(const std::filesystem::path& file);
+
+  const FibContent& content() const { return content_; }
+  /// The program for images of this size; throws std::invalid_argument with the sizes there are.
+  const Program& program(int64_t height, int64_t width) const;
+  /// images [batch,C,h,w] to logits [batch,classes]. Throws std::invalid_argument for a batch above the file's limit.
+  void run(const Program& program, std::span<const float> images, std::span<float> logits);
+
+ private:
+  struct Bound {
+    std::vector<BoundStep> steps;
+    Memory memory;
+    size_t input = 0, output = 0;  ///< buffers
+  };
+  Bound bind(const Program& program);
+
+  SafetensorsFile file_;
+  FibContent content_;
+  std::unique_ptr<std::byte, void (*)(void*)> arena_;  ///< shared by the programs, which run one at a time
+  std::vector<Bound> bound_;
+};
+
+}  // namespace fib::engine

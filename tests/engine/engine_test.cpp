@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a graph to a file to logits, against the graph carried out in float64, node by node.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+
+#include "engine/lower.h"
+#include "files.h"
+#include "graphs.h"
+
+namespace fib::engine {
+namespace {
+
+std::vector<float> image_noise(size_t count) {
+  std::vector<float> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i)));
+  return values;
+}
+
+/// Removed when the tests are over.
+const test::TemporaryDirectory& files() {
+  static const test::TemporaryDirectory directory;
+  return directory;
+}
+
+std::filesystem::path compiled(const Graph& graph, Precision precision, const std::string& name) {
+  TensorStore tensors;
+  FibContent content;
+  content.precision = precision, content.most_samples = 3;
+  content.programs.push_back(lower(graph, precision, tensors));
+  content.card = {{"model", "test"}};
+  const std::filesystem::path file = files() / name;
+  write_fib(file, content, tensors.views());
+  return file;
+}
+
+std::vector<float> logits_of(const std::filesystem::path& file, std::span<const float> images, size_t batch = 1) {
+  Engine engine(file);
+  const Program& program = engine.content().programs.front();
+  std::vector<float> logits(batch * static_cast<size_t>(program.classes));
+  engine.run(program, images, logits);
+  return logits;
+}
+
+void expect_near(std::span<const float> got, std::span<const double> wanted, double tolerance) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
+}
+
+TEST(Engine, runs_a_transformer_block_as_the_graph_says) {
+  for (const char* attention : {"full", "fibottention", "topk:k=4", "bigbird"}) {
+    const Graph graph = test::transformer(attention);
+    const std::vector<float> image = image_noise(3 * 16 * 16);
+    const auto file = compiled(graph, Precision::f32, "block.fib");
+    expect_near(logits_of(file, image), test::evaluate(graph, image), 2e-5);
+  }
+}
+
+TEST(Engine, int8_is_near_float32) {
+  const Graph graph = test::transformer("fibottention");
+  const std::vector<float> image = image_noise(3 * 16 * 16);
+  expect_near(logits_of(compiled(graph, Precision::int8, "int8.fib"), image), test::evaluate(graph, image), 0.1);
+}
+
+TEST(Engine, runs_convolutions_pools_and_views_as_the_graph_says) {
+  const Graph graph = test::convolutional();
+  const std::vector<float> image = image_noise(3 * 12 * 12);
+  expect_near(logits_of(compiled(graph, Precision::f32, "conv.fib"), image), test::evaluate(graph, image), 2e-5);
+}
+
+TEST(Engine, a_sample_does_not_know_its_batch_nor_the_number_of_threads) {
+  const auto file = compiled(test::transformer("fibottention"), Precision::f32, "batch.fib");
+  const std::vector<float> images = image_noise(3 * 3 * 16 * 16);
+  const std::vector<float> together = logits_of(file, images, 3);
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto alone = logits_of(file, std::span(images).subspan(i * 768, 768));
+    for (size_t c = 0; c < alone.size(); ++c) EXPECT_EQ(alone[c], together[i * alone.size() + c]);
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(Engine, refuses_a_batch_above_its_limit_and_images_of_another_size) {
+  Engine engine(compiled(test::transformer("full"), Precision::f32, "limit.fib"));
+  const Program& program = engine.content().programs.front();
+  std::vector<float> images(4 * 768), logits(4 * static_cast<size_t>(program.classes));
+  EXPECT_THROW(engine.run(program, images, logits), std::invalid_argument);
+  EXPECT_THROW(engine.program(32, 32), std::invalid_argument);
+}
+
+TEST(Engine, buffers_that_live_together_do_not_overlap) {
+  TensorStore tensors;
+  const Program p = lower(test::transformer("full"), Precision::int8, tensors);
+  std::vector<std::pair<size_t, size_t>> lives(p.buffers.size(), {p.steps.size(), 0});
+  for (size_t s = 0; s < p.steps.size(); ++s) {
+    for (const Operand& o : p.steps[s].operands) {
+      if (!o.given()) continue;
+      auto& [first, last] = lives[static_cast<size_t>(o.buffer)];
+      first = std::min(first, s), last = std::max(last, s);
+    }
+  }
+  for (size_t a = 0; a < p.buffers.size(); ++a) {
+    for (size_t b = a + 1; b < p.buffers.size(); ++b) {
+      const Buffer &x = p.buffers[a], &y = p.buffers[b];
+      if (x.kind != Buffer::Kind::arena || y.kind != Buffer::Kind::arena) continue;
+      if (lives[a].first > lives[b].second || lives[b].first > lives[a].second) continue;
+      EXPECT_TRUE(x.offset + x.elements <= y.offset || y.offset + y.elements <= x.offset) << a << " and " << b;
+    }
+  }
+}
+
+TEST(Engine, a_block_becomes_few_steps) {
+  TensorStore tensors;
+  const Program p = lower(test::transformer("full"), Precision::f32, tensors);
+  const auto count = [&](StepKind kind) {
+    return std::count_if(p.steps.begin(), p.steps.end(), [&](const Step& s) { return s.kind == kind; });
+  };
+  EXPECT_EQ(count(StepKind::unary), 0);   // GELU is a tail
+  EXPECT_EQ(count(StepKind::binary), 1);  // the position embedding; residuals are tails
+  EXPECT_EQ(count(StepKind::linear), 5);
+}
+
+// ---- Files ---------------------------------------------------------------------------------------------------------
+
+/// Why a program is refused.
+std::string refusal(const Program& program) {
+  return test::error_of([&] { check_program(program); });
+}
+
+class HostileProgram : public testing::Test {
+ protected:
+  TensorStore tensors;
+  Program program = lower(test::transformer("full"), Precision::f32, tensors);
+  Step& linear() {
+    return *std::find_if(program.steps.begin(), program.steps.end(),
+                         [](const Step& s) { return s.kind == StepKind::linear; });
+  }
+};
+
+TEST_F(HostileProgram, is_refused_where_it_reads_outside_a_tensor) {
+  linear().at(Role::bias).offset = 1 << 20;
+  EXPECT_TRUE(test::mentions(refusal(program), "bias begins outside"));
+  linear().at(Role::bias).offset = 0;
+  linear().at(Role::x).strides[0] = int64_t{1} << 39;
+  EXPECT_TRUE(test::mentions(refusal(program), "x reaches beyond"));
+}
+
+TEST_F(HostileProgram, is_refused_where_its_steps_are_in_a_circle) {
+  std::swap(program.steps.front(), program.steps.back());
+  EXPECT_TRUE(test::mentions(refusal(program), "before any step has written it"));
+}
+
+TEST_F(HostileProgram, is_refused_where_sizes_are_absurd_or_do_not_agree) {
+  linear().at(Role::x).sizes[1] = 3;
+  EXPECT_NE(refusal(program), "");
+  program.arena_elements = int64_t{1} << 50;
+  EXPECT_TRUE(test::mentions(refusal(program), "an arena of"));
+}
+
+TEST_F(HostileProgram, is_refused_where_it_writes_to_a_tensor) {
+  linear().at(Role::out).buffer = linear().at(Role::weights).buffer;
+  EXPECT_TRUE(test::mentions(refusal(program), "cannot be written"));
+}
+
+std::string load_failure(const std::filesystem::path& file) {
+  return test::error_of([&] { Engine{file}; });
+}
+
+TEST(FibFile, of_another_version_truncated_or_no_model_is_refused_in_one_line) {
+  const auto file = compiled(test::transformer("full"), Precision::f32, "version.fib");
+  const SafetensorsFile read(file);
+  TensorMetadata metadata = read.metadata();
+  metadata["fib_format"] = "2";
+  const auto other = files() / "other.fib";
+  write_safetensors(other, read.tensors(), metadata);
+  EXPECT_TRUE(test::mentions(load_failure(other), "this program reads format 1"));
+  metadata.erase("fib_format");
+  write_safetensors(other, read.tensors(), metadata);
+  EXPECT_TRUE(test::mentions(load_failure(other), "no compiled model"));
+  metadata = read.metadata();
+  metadata["fib_programs"] = "[{\"input\": 7}]";
+  write_safetensors(other, read.tensors(), metadata);
+  EXPECT_TRUE(test::mentions(load_failure(other), "input must be"));
+  std::filesystem::resize_file(other, std::filesystem::file_size(other) / 2);
+  EXPECT_NE(load_failure(other), "");
+}
+
+TEST(FibFile, gives_back_the_steps_that_were_written) {
+  TensorStore tensors;
+  const Program written = lower(test::convolutional(), Precision::f32, tensors);
+  const auto file = compiled(test::convolutional(), Precision::f32, "steps.fib");
+  const Engine engine(file);
+  const Program& read = engine.content().programs.front();
+  ASSERT_EQ(read.steps.size(), written.steps.size());
+  EXPECT_EQ(read.arena_elements, written.arena_elements);
+  for (size_t i = 0; i < read.steps.size(); ++i) {
+    EXPECT_EQ(read.steps[i].kind, written.steps[i].kind);
+    for (size_t r = 0; r < kRoles; ++r) {
+      EXPECT_EQ(read.steps[i].operands[r].sizes, written.steps[i].operands[r].sizes);
+      EXPECT_EQ(read.steps[i].operands[r].strides, written.steps[i].operands[r].strides);
+    }
+  }
+  EXPECT_EQ(engine.content().card.at("model"), "test");
+}
+
+TEST(EngineInC, classifies_and_says_what_is_wrong) {
+  const auto file = compiled(test::transformer("fibottention"), Precision::f32, "c.fib");
+  EXPECT_EQ(std::system((FIB_CLASSIFY_C " " + file.string()).c_str()), 0);
+}
+
+}  // namespace
+}  // namespace fib::engine
