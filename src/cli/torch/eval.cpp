@@ -18,11 +18,6 @@ using report::Table;
 
 using training::TrainedModel;
 
-nlohmann::ordered_json input_json(const TrainedModel& c) {
-  return {{"resolution", c.view.input_size}, {"channels", c.view.channels}, {"mean", c.view.mean}, {"std", c.view.std},
-          {"crop_ratio", c.view.crop_ratio}, {"as_told_by", c.view_source}};
-}
-
 nlohmann::ordered_json evaluation_json(const TrainedModel& c, const training::Accuracy& e) {
   return {{"model", c.model},      {"attention", c.attention},
           {"data", c.data},        {"images", e.images},
