@@ -29,6 +29,7 @@ Cost cost_of_pairs(const Geometry& g, int64_t pairs, double pruning_ratio) {
 // ---- Support sets: a row of patterns/ is all that one needs ---------------------------------------------------------
 
 const char* const kMaskingKey = "masking";
+const std::vector<std::string> kMaskings = {"exclude", "zero"};
 
 Cost support_cost(const AttentionSpec& spec, const Geometry& g) {
   const SupportSet support = layer_support(spec, g);
@@ -54,15 +55,18 @@ Cost full_cost(const AttentionSpec&, const Geometry& g) {
   return cost_of_pairs(g, static_cast<int64_t>(all_pairs(g)), 0.0);
 }
 
+const char* const kPathKey = "path";
+const std::vector<std::string> kPaths = {"tiles", "products"};
+
 bool full_holds_all_scores(const AttentionSpec& spec, bool) {
-  return choice_option(spec, "path", {"tiles", "products"}) == "products";
+  return choice_option(spec, kPathKey, kPaths) == "products";
 }
 
 /// As a mechanism, full is dense matrix products and not a support set with all pairs.
 MechanismInfo full() {
   MechanismInfo m{{"full",
                    "every token sees every token",
-                   {{"path", "tiles", "tiles: scores stay in the cache; products: whole, by LibTorch"}}}};
+                   {{kPathKey, "tiles", "tiles: scores stay in the cache; products: whole, by LibTorch"}}}};
   m.dense = true;
   m.cost = full_cost;
   m.holds_all_scores = full_holds_all_scores;
@@ -151,6 +155,12 @@ std::vector<MechanismInfo> all_mechanisms() {
   return list;
 }
 
+/// Options that take one of a few words need no geometry to be checked.
+void check_words(const OptionValues& values) {
+  if (values.has(kPathKey)) values.choice(kPathKey, kPaths);
+  if (values.has(kMaskingKey)) values.choice(kMaskingKey, kMaskings);
+}
+
 }  // namespace
 
 PatternOption masking_option() {
@@ -171,7 +181,7 @@ const MechanismInfo& find_mechanism(const std::string& name) {
   throw std::invalid_argument(unknown_name("attention", name, names));
 }
 
-void check_spec(const AttentionSpec& spec) { OptionValues(find_mechanism(spec.name), spec, 1); }
+void check_spec(const AttentionSpec& spec) { check_words(OptionValues(find_mechanism(spec.name), spec, 1)); }
 
 void require_pattern(const AttentionSpec& spec) {
   const std::vector<PatternInfo>& patterns = pattern_registry();
@@ -191,7 +201,7 @@ std::string choice_option(const AttentionSpec& spec, const std::string& key, con
 }
 
 Masking masking_of(const AttentionSpec& spec) {
-  return choice_option(spec, kMaskingKey, {"exclude", "zero"}) == "zero" ? Masking::zero : Masking::exclude;
+  return choice_option(spec, kMaskingKey, kMaskings) == "zero" ? Masking::zero : Masking::exclude;
 }
 
 void check_fit(const AttentionSpec& spec, const Geometry& geometry) {

@@ -13,6 +13,7 @@
 
 namespace fib::cli {
 
+/// How images become the input of a model, and who told it.
 template <class Subject>
 nlohmann::ordered_json input_json(const Subject& c) {
   return {{"resolution", c.view.input_size}, {"channels", c.view.channels}, {"mean", c.view.mean}, {"std", c.view.std},

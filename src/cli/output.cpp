@@ -53,10 +53,12 @@ StatusLine::~StatusLine() {
   if (current_line == this) current_line = nullptr;
 }
 
+/// The last column stays free: some terminals begin a new line there.
+size_t StatusLine::room() { return terminal_columns() - 1; }
+
 void StatusLine::show(const std::string& text) {
   if (!visible_) return;
-  // The last column stays free: some terminals begin a new line there.
-  fmt::print(stderr, "\r\033[K{}", cut_to(printable(text, kLongestLine), terminal_columns() - 1));
+  fmt::print(stderr, "\r\033[K{}", cut_to(printable(text, kLongestLine), room()));
   std::fflush(stderr);
   shown_ = true;
 }

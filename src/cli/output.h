@@ -28,6 +28,8 @@ class StatusLine {
   void show(const std::string& text);
   void clear();
   bool visible() const { return visible_; }
+  /// How many characters it has room for now.
+  static size_t room();
 
  private:
   bool visible_;

@@ -26,6 +26,7 @@ class ProgressBar {
 
  private:
   std::string text(int64_t done) const;
+  std::string bar_before(const std::string& words, int64_t done) const;
 
   std::string unit_;
   int64_t total_, done_before_, last_done_;
@@ -44,7 +45,7 @@ std::string clock_text(double seconds);
 /// top of what is left.
 std::string speed_text(int64_t done, int64_t left, double seconds, double other = 0);
 
-/// Twenty cells filled by eighths: "████▌               ".
-std::string bar_text(double share);
+/// Cells filled by eighths: "████▌               ".
+std::string bar_text(double share, int64_t cells = 20);
 
 }  // namespace fib::cli

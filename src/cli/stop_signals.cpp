@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kSameWishMs = 500;
 
 std::atomic<const char*> heard_line{""};
+std::atomic<bool> on_terminal{false};
 std::atomic<int> noted{0};
 std::atomic<int64_t> noted_at{0};  ///< 0: not yet. It decides who is first; another thread may get the echo meanwhile.
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
@@ -26,14 +27,17 @@ int64_t now_ms() {
   return int64_t{1000} * now.tv_sec + now.tv_nsec / 1'000'000;
 }
 
+/// Only write() may be called by a handler; whether it succeeds changes nothing.
+void put(const char* text) { [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text)); }
+
 extern "C" void note_signal(int signal) {
   const int64_t now = now_ms();
   int64_t first = 0;
   if (noted_at.compare_exchange_strong(first, now)) {
     noted = signal;
     const char* line = heard_line;
-    // Only write() may be called here; whether it succeeds changes nothing.
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line, std::strlen(line));
+    if (on_terminal && *line != '\0') put("\r\033[K");  // a progress bar may stand there
+    put(line);
   } else if (now - first > kSameWishMs) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
@@ -44,6 +48,7 @@ extern "C" void note_signal(int signal) {
 
 StopSignals::StopSignals(const char* line) {
   heard_line = line;
+  on_terminal = ::isatty(STDERR_FILENO) != 0;
   noted = 0;
   noted_at = 0;
   std::signal(SIGINT, note_signal);

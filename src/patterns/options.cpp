@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "fibottention/pattern.h"
 
@@ -25,7 +26,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 std::pair<std::string, std::string> parse_option(const std::string& part, const std::string& whole) {
   const size_t equals = part.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == part.size()) {
-    throw std::invalid_argument("attention '" + whole + "': '" + part + "' is not key=value");
+    throw std::invalid_argument("attention " + in_quotes(whole) + ": " + in_quotes(part) + " is not key=value");
   }
   return {part.substr(0, equals), part.substr(equals + 1)};
 }
@@ -35,13 +36,15 @@ std::pair<std::string, std::string> parse_option(const std::string& part, const 
 AttentionSpec AttentionSpec::parse(const std::string& text) {
   const size_t colon = text.find(':');
   AttentionSpec spec{text.substr(0, colon), {}};
-  if (spec.name.empty()) throw std::invalid_argument("attention '" + text + "' has no name: write NAME:key=value,…");
+  if (spec.name.empty())
+    throw std::invalid_argument("attention " + in_quotes(text) + " has no name: write NAME:key=value,…");
   if (colon == std::string::npos) return spec;
   for (const std::string& part : split(text.substr(colon + 1), ',')) {
     auto option = parse_option(part, text);
     const bool repeated =
         std::any_of(spec.options.begin(), spec.options.end(), [&](const auto& o) { return o.first == option.first; });
-    if (repeated) throw std::invalid_argument("attention '" + text + "' gives '" + option.first + "' twice");
+    if (repeated)
+      throw std::invalid_argument("attention " + in_quotes(text) + " gives " + in_quotes(option.first) + " twice");
     spec.options.push_back(std::move(option));
   }
   return spec;
@@ -78,12 +81,12 @@ OptionValues::OptionValues(const PatternInfo& info, const AttentionSpec& spec, i
     : info_(info), spec_(spec), tokens_(tokens) {
   for (const auto& [key, value] : spec.options) {
     if (info.options.empty())
-      throw std::invalid_argument("attention " + info.name + " has no options, got '" + key + "'");
+      throw std::invalid_argument("attention " + info.name + " has no options, got " + in_quotes(key));
     if (!has(key))
       throw std::invalid_argument("attention " + info.name + ": " + unknown_name("option", key, option_keys(info)));
     const auto same = [&, k = key](const auto& o) { return o.first == k; };
     if (std::count_if(spec.options.begin(), spec.options.end(), same) > 1) {
-      throw std::invalid_argument("attention " + info.name + ": option '" + key + "' is given twice");
+      throw std::invalid_argument("attention " + info.name + ": option " + in_quotes(key) + " is given twice");
     }
   }
 }
@@ -108,8 +111,8 @@ const std::string& OptionValues::text(const std::string& key) const {
 }
 
 void OptionValues::refuse(const std::string& key, const std::string& accepted) const {
-  throw std::invalid_argument("attention " + info_.name + ": " + key + " must be " + accepted + ", got '" + text(key) +
-                              "'");
+  throw std::invalid_argument("attention " + info_.name + ": " + key + " must be " + accepted + ", got " +
+                              in_quotes(text(key)));
 }
 
 std::optional<int64_t> OptionValues::number(const std::string& key) const {

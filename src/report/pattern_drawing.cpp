@@ -132,8 +132,6 @@ void draw_head(Drawing& drawing, const SupportSet& s, int64_t h, const Layout& l
 
 }  // namespace
 
-double text_width(size_t characters, double size) { return 0.62 * size * static_cast<double>(characters); }
-
 Drawing draw_pattern(const std::string& name, const SupportSet& s) {
   const Layout layout(s);
   Drawing drawing;

@@ -9,10 +9,14 @@
 namespace fib::report {
 namespace {
 
-constexpr size_t kMostCharacters = 60;
+/// Titles are ours, and say what was measured.
+constexpr size_t kMostCharacters = 60, kMostOfTitle = 120;
 constexpr double kTickLength = 4, kTickGap = 6, kLegendRow = 20, kSwatch = 18;
 
-std::string shown_text(const std::string& line) { return printable(line, kMostCharacters); }
+/// Once more where escaping has made it longer.
+std::string shown_text(const std::string& line, size_t most = kMostCharacters) {
+  return printable(printable(line, most), most);
+}
 
 }  // namespace
 
@@ -28,9 +32,13 @@ double draw_heading(Drawing& drawing, const std::string& title, const std::vecto
   double y = kPlotMargin;
   if (!title.empty()) {
     y += kTitleSize;
-    Text text = plot_text({kPlotMargin, y}, title, kTitleSize, kPlotText);
-    text.bold = true;
-    drawing.items.emplace_back(text);
+    Text text{.at = {kPlotMargin, y},
+              .line = shown_text(title, kMostOfTitle),
+              .size = kTitleSize,
+              .bold = true,
+              .color = kPlotText};
+    drawing.width = std::max(drawing.width, 2 * kPlotMargin + text_width(display_width(text.line), kTitleSize));
+    drawing.items.emplace_back(std::move(text));
     y += 10;
   }
   if (legend.empty()) return y;
@@ -41,6 +49,7 @@ double draw_heading(Drawing& drawing, const std::string& title, const std::vecto
     drawing.items.emplace_back(Fill{entry.color, {{x, y + 5, kSwatch, 5}}, {}});
     drawing.items.emplace_back(plot_text({x + kSwatch + 6, y + 12}, entry.name, kLabelSize, kPlotText));
     x += width;
+    drawing.width = std::max(drawing.width, x);
   }
   return y + kLegendRow + 6;
 }

@@ -23,7 +23,8 @@ struct LegendEntry {
   Color color;
 };
 
-/// Title, and below it a legend in as many rows as the width needs. Returns where the data may begin.
+/// Title, and below it a legend in as many rows as the width needs; where one name alone is wider, the drawing becomes
+/// so too. Returns where the data may begin.
 double draw_heading(Drawing& drawing, const std::string& title, const std::vector<LegendEntry>& legend);
 
 /// Ticks below the area `at`, with lines across it where `grid`.

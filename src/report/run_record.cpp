@@ -9,6 +9,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/json_reason.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 #include "training/run/summary.h"
@@ -52,16 +53,9 @@ void add_line(RunRecord& run, std::vector<CurvePoint>& unaveraged, const json& l
   (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, line.at("top1")});
 }
 
-/// What the library says behind its own name for it: "[json.exception.type_error.302] type must be …".
-std::string plain(const json::exception& error) {
-  const std::string text = error.what();
-  const size_t end = text.find("] ");
-  return end == std::string::npos ? text : text.substr(end + 2);
-}
-
 /// Empty where a run was not logged.
 std::string metrics_of(const training::RunFiles& files) {
-  return std::filesystem::exists(files.metrics()) ? read_file(files.metrics(), kMaxRecordBytes) : "";
+  return std::filesystem::is_regular_file(files.metrics()) ? read_file(files.metrics(), kMaxRecordBytes) : "";
 }
 
 }  // namespace
@@ -77,7 +71,8 @@ RunRecord read_run(const std::filesystem::path& directory) {
     std::istringstream in(metrics_of(files));
     for (std::string line; std::getline(in, line);) add_line(run, unaveraged, json::parse(line));
   } catch (const json::exception& error) {
-    throw std::runtime_error("cannot understand the run in " + in_quotes(directory.string()) + ": " + plain(error));
+    throw std::runtime_error("cannot understand the run in " + in_quotes(directory.string()) + ": " +
+                             json_reason(error));
   }
   if (run.validation.empty()) run.validation = std::move(unaveraged);
   return run;

@@ -97,6 +97,8 @@ std::string items_svg(const Drawing& drawing, ColorText color) {
 
 }  // namespace
 
+double text_width(size_t characters, double size) { return 0.62 * size * static_cast<double>(characters); }
+
 std::string to_svg(const Drawing& drawing) {
   return fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "

@@ -35,6 +35,13 @@ TEST(AttentionRegistry, answers_an_unknown_name_with_the_nearest) {
   EXPECT_EQ(error_of("topk:k=5"), "");
 }
 
+TEST(AttentionRegistry, refuses_words_that_an_option_does_not_take) {
+  EXPECT_EQ(error_of("full:path=anything"), "attention full: path must be tiles or products, got 'anything'");
+  EXPECT_EQ(error_of("longformer:masking=none"), "attention longformer: masking must be exclude or zero, got 'none'");
+  for (const char* fine : {"full:path=tiles", "full:path=products", "bigbird:masking=zero"})
+    EXPECT_EQ(error_of(fine), "");
+}
+
 TEST(AttentionRegistry, says_what_a_mechanism_is_that_has_no_pattern) {
   for (const MechanismInfo& m : mechanisms()) {
     const AttentionSpec spec{m.name, {}};

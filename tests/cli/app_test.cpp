@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cli/app.h"
+
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "run_fib.h"
@@ -124,6 +127,12 @@ TEST(FibPattern, fails_with_exit_1_when_a_picture_cannot_be_written) {
 TEST(Fib, fails_when_nobody_can_read_what_it_says) {
   const Outcome o = run_fib("attentions 2>&1 >/dev/full | cat");
   EXPECT_NE(o.out.find("fib: cannot write to standard output"), std::string::npos) << o.out;
+}
+
+TEST(Fib, tells_of_files_in_its_own_words) {
+  const std::filesystem::filesystem_error error("cannot increment recursive directory iterator", "/a\x1b",
+                                                std::make_error_code(std::errc::permission_denied));
+  EXPECT_EQ(fib::cli::explain_failure(error), "cannot use '/a\\x1b': Permission denied");
 }
 
 TEST(FibAttentions, lists_names_options_and_defaults) {

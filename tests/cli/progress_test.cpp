@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "report/table.h"
+#include "terminal.h"
 
 using fib::cli::bar_text;
 using fib::cli::clock_text;
@@ -35,4 +39,27 @@ TEST(Progress, fits_the_width_of_a_terminal) {
   EXPECT_EQ(cut_to("12 of 100 images", 9), "12 of 10…");
   EXPECT_EQ(fib::report::display_width(cut_to(bar_text(0.7) + " 70 of 100", 12)), 12u);
   EXPECT_EQ(cut_to("a", 0), "");
+}
+
+TEST(Progress, stays_on_one_line_of_the_terminal_and_off_other_messages) {
+  using fib::test::kClearLine;
+  for (const unsigned short columns : {30, 40, 80, 100}) {
+    fib::test::Terminal terminal(columns);
+    {
+      fib::cli::ProgressBar bar("images", 1000, false);
+      std::this_thread::sleep_for(std::chrono::milliseconds(120));  // it is drawn no more often than a person sees
+      bar.show(500, "epoch 1 of 30, loss 2.302");
+      fib::cli::say("a message");
+    }
+    const std::string text = terminal.written();
+    ASSERT_TRUE(text.starts_with(kClearLine)) << text;
+    const size_t end = text.find(kClearLine, 1);
+    ASSERT_NE(end, std::string::npos) << text;
+    const std::string line = text.substr(kClearLine.size(), end - kClearLine.size());
+    EXPECT_LT(fib::report::display_width(line), columns) << line;
+    EXPECT_NE(line.find("500 of 1000 images"), std::string::npos) << line;
+    EXPECT_EQ(line.find("loss 2.302") != std::string::npos, columns >= 80) << line;
+    EXPECT_EQ(line.starts_with("█"), columns >= 80) << "a bar where numbers leave room: " << line;
+    EXPECT_EQ(text.substr(end), kClearLine + "a message\r\n");
+  }
 }

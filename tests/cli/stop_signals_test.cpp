@@ -9,6 +9,8 @@
 #include <csignal>
 #include <thread>
 
+#include "terminal.h"
+
 using fib::cli::StopSignals;
 
 TEST(StopSignals, note_the_first_and_its_echo) {
@@ -18,6 +20,13 @@ TEST(StopSignals, note_the_first_and_its_echo) {
   std::raise(SIGTERM);
   std::raise(SIGINT);
   EXPECT_EQ(StopSignals::received(), SIGTERM);
+}
+
+TEST(StopSignals, say_so_in_a_line_of_their_own) {
+  fib::test::Terminal terminal(80);
+  const StopSignals signals("stopping\n");
+  std::raise(SIGTERM);
+  EXPECT_EQ(terminal.written(), fib::test::kClearLine + "stopping\r\n") << "over a progress bar";
 }
 
 TEST(StopSignals, end_the_program_when_the_wish_is_repeated) {

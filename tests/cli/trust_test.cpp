@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What comes from outside: text that would act, values that mean nothing, files that cannot be written.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
+#include <random>
+#include <vector>
 
+#include "files.h"
 #include "run_fib.h"
 
 namespace {
+
+namespace fs = std::filesystem;
 
 void expect_line(const Outcome& o, int code, const std::string& part) {
   EXPECT_EQ(o.code, code) << o.err;
@@ -17,19 +23,101 @@ void expect_line(const Outcome& o, int code, const std::string& part) {
   for (char c : o.err) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << o.err;
 }
 
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
 TEST(Trust, nothing_in_a_plot_is_a_command) {
   const std::string pwn = scratch_path("pwn"), plot = scratch_path("hostile.svg");
   std::filesystem::remove(pwn);
   for (const std::string& label :
        {"full:path=tiles\nsystem \"touch " + pwn + "\"\n#", "full:path='\nsystem(\"touch " + pwn + "\")\n",
         "$(touch " + pwn + ")", "`touch " + pwn + "`"}) {
-    std::string quoted = "'";
-    for (char c : label) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    run_fib("flops --quiet --attention " + quoted + "' --plot " + plot);
+    run_fib("flops --quiet --attention " + quoted(label) + " --plot " + plot);
   }
   run_fib("flops --quiet --plot " + plot + " 2>&1; true");
   EXPECT_EQ(run_fib("flops --quiet --plot " + plot).code, 0);
   EXPECT_FALSE(std::filesystem::exists(pwn));
+}
+
+/// What `fib runs` reads of a finished run.
+void write_run(const fs::path& folder, const std::string& data = "mnist") {
+  fs::create_directories(folder);
+  fib::test::write_file(folder / "summary.json", R"({"model":"vit","attention":"full","data":")" + data +
+                                                     R"(","seed":3,"parameters":9,"train_images":650,
+                            "epochs":1,"steps":2,"batch":32,"processes":1,"threads":1,"train_seconds":3,
+                            "peak_memory_mb":4,"test":{"images":100,"top1":0.5,"weights":"ema","epoch":1}})");
+  fib::test::write_file(folder / "metrics.jsonl",
+                        "{\"epoch\":1,\"train_loss\":2.3}\n{\"epoch\":2,\"train_loss\":2.1}\n");
+}
+
+/// Pieces that shells, interpreters, format strings, markup and terminals take for their own, in any order.
+std::string random_name(std::mt19937& random) {
+  const std::vector<std::string> pieces = {
+      "'",           "\"",         "\n",   "`touch pwn`", "$(touch pwn)",
+      ";touch pwn;", "|touch pwn", "%s%n", "\\",          "\nsystem \"touch pwn\"\n",
+      "#",           "{",          "}",    "<script>",    "&amp;",
+      "]]>",         "\x1b[31m",   "\xff", "ä",           "-",
+      " ",           "@",          "a"};
+  std::string name = "r";
+  for (int i = 0; i < 6; ++i) name += pieces[random() % pieces.size()];
+  return name;
+}
+
+TEST(Trust, no_name_of_a_run_acts_when_it_is_plotted) {
+  const fib::test::TemporaryDirectory place;
+  const fs::path before = fs::current_path(), plot = place / "plot.svg";
+  fs::current_path(place.path());
+  std::mt19937 random(13);
+  for (int i = 0; i < 20; ++i) {
+    const fs::path run = place / "runs" / random_name(random);
+    write_run(run);
+    const Outcome o = run_fib("runs " + quoted(run) + " --plot " + plot.string());
+    EXPECT_EQ(o.code, 0) << run << o.err;
+    for (const unsigned char c : o.out) EXPECT_TRUE(c == '\n' || c >= 0x20) << run;
+    EXPECT_EQ(fib::test::read_file(plot).find("<script"), std::string::npos) << run;
+    EXPECT_EQ(place.entries(), 2U) << "only runs and plot.svg after " << run;
+    EXPECT_EQ(std::distance(fs::directory_iterator(run), {}), 2) << run;
+  }
+  fs::current_path(before);
+}
+
+TEST(Trust, runs_that_cannot_be_compared_are_shown_beside_each_other_without_a_verdict) {
+  const fib::test::TemporaryDirectory place;
+  const std::string one = place / "one", other = place / "other";
+  write_run(one);
+  write_run(other, "cifar10");
+  const Outcome o = run_fib("runs " + one + " " + other);
+  EXPECT_EQ(o.code, 0) << o.err;
+  for (const char* column : {"model", "data", "seed", "images", "test images", "finished (UTC)"})
+    EXPECT_NE(o.out.find(column), std::string::npos) << column << " in " << o.out;
+  EXPECT_NE(o.out.find("other is not compared with one: it has another dataset (cifar10, not mnist)"),
+            std::string::npos)
+      << o.out;
+}
+
+TEST(Trust, what_is_wrong_with_a_run_is_said_in_our_words) {
+  const fib::test::TemporaryDirectory place;
+  write_run(place / "run");
+  fib::test::write_file(place / "run/metrics.jsonl", "{\"epoch\": null}\n");
+  const Outcome metrics = run_fib("runs " + (place / "run").string());
+  expect_line(metrics, 1, "type must be number, but is null");
+  fib::test::write_file(place / "run/summary.json", "{\"model\": 1");
+  const Outcome summary = run_fib("runs " + (place / "run").string());
+  expect_line(summary, 1, "parse error");
+  for (const Outcome& o : {metrics, summary}) EXPECT_EQ(o.err.find("json.exception"), std::string::npos) << o.err;
+}
+
+TEST(Trust, a_pipe_in_a_run_is_not_waited_for) {
+  const fib::test::TemporaryDirectory place;
+  write_run(place / "run");
+  fs::remove(place / "run/metrics.jsonl");
+  ASSERT_EQ(::mkfifo((place / "run/metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_EQ(run_fib("runs --quiet " + (place / "run").string()).code, 0);
+  fs::rename(place / "run/metrics.jsonl", place / "run/summary.json");
+  expect_line(run_fib("runs " + (place / "run").string()), 1, "holds no finished run");
 }
 
 TEST(Trust, control_characters_in_arguments_are_shown_not_obeyed) {
@@ -46,6 +134,7 @@ TEST(Trust, nonsense_is_refused) {
   expect_line(run_fib(model + "--std inf"), 2, "--std");
   expect_line(run_fib("bench attention --seconds nan"), 2, "--seconds: must be a number from 0.01 to 3600, got 'nan'");
   expect_line(run_fib("bench data --seconds 1e999"), 2, "--seconds");
+  expect_line(run_fib("flops --attention full:path=anything"), 2, "path must be tiles or products, got 'anything'");
   expect_line(run_fib("pattern --png ''"), 2, "--png takes a name that ends in .png");
   expect_line(run_fib("pattern --svg x.png"), 2, "--svg takes a name that ends in .svg, got 'x.png'");
 }

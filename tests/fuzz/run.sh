@@ -6,5 +6,7 @@ set -euo pipefail
 program=$1 name=$2 count=$3
 seconds=$(( ${FUZZ_SECONDS:-600} / count ))
 here=$(dirname "$(readlink -f "$0")")
+seeds=("$here/corpus/$name")
+[[ $name != image ]] || seeds+=("$here/../data/images")  # the tests' own, one of every kind
 exec "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
-  -artifact_prefix="$PWD/$name-" "$PWD/corpus/$name" "$here/corpus/$name"
+  -artifact_prefix="$PWD/$name-" "$PWD/corpus/$name" "${seeds[@]}"

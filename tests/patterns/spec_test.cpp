@@ -27,4 +27,15 @@ TEST(AttentionSpec, refuses_what_is_not_a_name_with_pairs) {
   }
 }
 
+TEST(AttentionSpec, is_refused_in_one_line_whatever_it_holds) {
+  for (const char* text : {"a\nb:c", "a:\nb", "a:\x1b=1,\x1b=2", "\n:a=1", "local:\n=1", "local:w=\n"}) {
+    try {
+      make_support(AttentionSpec::parse(text), {});
+      ADD_FAILURE() << text;
+    } catch (const std::invalid_argument& error) {
+      for (const unsigned char c : std::string(error.what())) EXPECT_GE(c, 0x20) << error.what();
+    }
+  }
+}
+
 }  // namespace fib

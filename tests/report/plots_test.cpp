@@ -8,6 +8,7 @@
 #include "report/markup.h"
 #include "report/plot.h"
 #include "report/run_curves.h"
+#include "report/table.h"
 
 namespace fib::report {
 namespace {
@@ -123,6 +124,22 @@ TEST(LinePlot, keeps_its_legend_off_the_data) {
       for (const Point& p : dots->centers) highest_data = std::min(highest_data, p.y);
   }
   EXPECT_LT(lowest_legend, highest_data);
+}
+
+TEST(Plots, keep_long_names_inside) {
+  const std::string name(200, 'x'), escaped(200, '\x1b');
+  for (const std::string& n : {name, escaped}) {
+    for (const Drawing& drawing :
+         {draw(LinePlot{n, {{"panel", "x", "y", {{n, {{0, 1}, {1, 2}}}}}}}),
+          draw(BarPlot{n, "y", {n, "b"}, {{n, {1, 2}}, {n, {1, 2}}}}), draw(BoxPlot{n, "y", {box(n, false)}})}) {
+      for (const auto& item : drawing.items) {
+        const auto* text = std::get_if<Text>(&item);
+        if (text == nullptr || text->align != Align::start) continue;
+        EXPECT_LE(text->at.x + text_width(display_width(text->line), text->size), drawing.width) << text->line;
+      }
+      EXPECT_LT(drawing.width, 1300);
+    }
+  }
 }
 
 TEST(RunCurves, leave_out_what_no_run_has) {

@@ -11,6 +11,7 @@
 #include "analysis/paper/tables.h"
 #include "attention/registry.h"
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/read_file.h"
 
 namespace fib::ablations {
@@ -99,7 +100,7 @@ toml::table parse(const std::filesystem::path& file) {
     return toml::parse(read_file(file, kMaxRecipeBytes), file.string());
   } catch (const toml::parse_error& error) {
     throw std::invalid_argument(file.string() + " line " + std::to_string(error.source().begin.line) + ": " +
-                                std::string(error.description()));
+                                printable(error.description(), 200));
   }
 }
 

@@ -56,6 +56,7 @@ ordered_json looked_json(const TrainedModel& subject, const LookedAt& looked) {
   const attention::Grid grid = subject.module->dimensions().grid();
   return {{"name", subject.name},
           {"attention", subject.attention},
+          {"input", input_json(subject)},
           {"image", looked.name},
           {"label", looked.label ? ordered_json(*looked.label) : ordered_json()},
           {"predicted", looked.predicted},
@@ -73,7 +74,8 @@ void run(const MapsArguments& given, const Globals& globals) {
   if (a.indices.empty() && a.files.empty()) a.indices = {0};
   ordered_json list = ordered_json::array();
   std::vector<report::AttentionSheet> sheets;
-  for (const TrainedModel& subject : open_subjects(a.subjects)) {
+  const auto subjects = open_subjects(a.subjects, globals.quiet);
+  for (const TrainedModel& subject : subjects) {
     for (const LookedAt& looked : look_at_all(a, subject)) {
       sheets.push_back(report::attention_sheet(subject, looked));
       if (a.json) list.push_back(looked_json(subject, looked));
@@ -81,10 +83,12 @@ void run(const MapsArguments& given, const Globals& globals) {
   }
   const report::Drawing drawing = report::draw_attention(sheets);
   if (!a.out.empty()) write_drawing(drawing, a.out);
-  if (a.json)
+  if (a.json) {
     print_json(ordered_json{{"rows", list}});
-  else if (!globals.quiet)
+  } else if (!globals.quiet) {
+    fmt::print("{}", inputs_text(subjects));
     say_written(a.out, false, fmt::format("({} images)", sheets.size()));
+  }
 }
 
 const TorchRunner<MapsArguments> analyze_attention_maps_runner(run);

@@ -24,6 +24,7 @@ using training::TrainedModel;
 
 struct Measured {
   std::string name, attention, data;
+  ordered_json input;
   Robustness robustness;
 };
 
@@ -32,7 +33,8 @@ Measured measure(const CorruptionArguments& a, const TrainedModel& subject, bool
   const auto show = [&](int64_t done, const std::string& corruption) {
     progress.show(done, subject.name + ", " + corruption);
   };
-  return {subject.name, subject.attention, subject.data, analysis::measure_robustness(subject, a.sets, show)};
+  return {subject.name, subject.attention, subject.data, input_json(subject),
+          analysis::measure_robustness(subject, a.sets, show)};
 }
 
 ordered_json robustness_json(const std::vector<Measured>& all, int64_t seed) {
@@ -47,6 +49,7 @@ ordered_json robustness_json(const std::vector<Measured>& all, int64_t seed) {
     list.push_back({{"name", m.name},
                     {"attention", m.attention},
                     {"data", m.data},
+                    {"input", m.input},
                     {"source", r.source.empty() ? "generated" : r.source},
                     {"images", r.images},
                     {"clean_top1", r.clean},
@@ -120,13 +123,14 @@ void run(const CorruptionArguments& given, const Globals& globals) {
   CorruptionArguments a = given;
   complete(a);
   std::vector<Measured> all;
-  for (const auto& subject : open_subjects(a.subjects)) all.push_back(measure(a, subject, globals.quiet || a.json));
+  const auto subjects = open_subjects(a.subjects, globals.quiet);
+  for (const auto& subject : subjects) all.push_back(measure(a, subject, globals.quiet || a.json));
   for (const std::string& plot : a.plots) write_drawing(draw(severity_plot(a, all)), plot);
   if (!a.bars.empty()) write_drawing(draw(corruption_plot(a, all)), a.bars);
   if (a.json) {
     print_json(robustness_json(all, a.sets.seed));
   } else if (!globals.quiet) {
-    fmt::print("{}", robustness_text(a, all));
+    fmt::print("{}{}", robustness_text(a, all), inputs_text(subjects));
   }
 }
 

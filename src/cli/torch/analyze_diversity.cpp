@@ -22,6 +22,7 @@ using nlohmann::ordered_json;
 
 struct DiversityRow {
   std::string name, attention, data;
+  ordered_json input;
   int64_t layer;
   analysis::FiveNumbers numbers;
   std::optional<analysis::FiveNumbers> paper;
@@ -40,6 +41,7 @@ DiversityRow measure_diversity(const AnalyzeArguments& a, const training::Traine
   return {subject.name,
           subject.attention,
           subject.data,
+          input_json(subject),
           layer + 1,
           analysis::five_numbers(std::move(values)),
           paper::head_diversity(name_of(subject.attention))};
@@ -52,11 +54,8 @@ ordered_json five_json(const analysis::FiveNumbers& n) {
 ordered_json diversity_json(const std::vector<DiversityRow>& rows) {
   ordered_json list = ordered_json::array();
   for (const DiversityRow& row : rows) {
-    ordered_json entry = {{"name", row.name},
-                          {"attention", row.attention},
-                          {"data", row.data},
-                          {"layer", row.layer},
-                          {"images", row.numbers.count}};
+    ordered_json entry = {{"name", row.name},   {"attention", row.attention}, {"data", row.data},
+                          {"input", row.input}, {"layer", row.layer},         {"images", row.numbers.count}};
     entry.update(five_json(row.numbers));
     entry["mean"] = row.numbers.mean;
     entry["paper"] = row.paper ? five_json(*row.paper) : ordered_json();
@@ -98,13 +97,13 @@ report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
 void run(const DiversityArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<DiversityRow> rows;
-  for (const auto& subject : open_subjects(a.subjects))
-    rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
+  const auto subjects = open_subjects(a.subjects, globals.quiet);
+  for (const auto& subject : subjects) rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
   for (const std::string& plot : a.plots) write_drawing(draw(box_plot(rows)), plot);
   if (a.json) {
     print_json(diversity_json(rows));
   } else if (!globals.quiet) {
-    fmt::print("{}", diversity_text(rows));
+    fmt::print("{}{}", diversity_text(rows), inputs_text(subjects));
   }
 }
 

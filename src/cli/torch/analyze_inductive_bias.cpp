@@ -23,6 +23,7 @@ constexpr double kPaperFull = 8.76e-5, kPaperFibottention = 2.33e-5;
 
 struct BiasRow {
   std::string name, attention, data, regions;
+  ordered_json input;
   int64_t layer;
   analysis::InsideOver inside;
 };
@@ -84,7 +85,7 @@ BiasRow measure_bias(const BiasArguments& a, const training::TrainedModel& subje
   const auto boxes = a.boxes.empty() ? std::map<size_t, ObjectBox>() : read_boxes(a.boxes);
   const DatasetPtr images = boxes.empty() ? chosen_images(a, subject) : boxed_images(subject, boxes, a.images);
   const RegionRule rule = boxes.empty() ? rule_of_data(subject) : rule_of_file(subject, boxes);
-  BiasRow row{subject.name, subject.attention, subject.data, rule.words, layer + 1, {}};
+  BiasRow row{subject.name, subject.attention, subject.data, rule.words, input_json(subject), layer + 1, {}};
   with_progress(subject, images, quiet, [&](const analysis::ImagesDone& done) {
     row.inside = analysis::inside_over(subject, images, layer, rule.region, done);
   });
@@ -99,6 +100,7 @@ ordered_json bias_json(const std::vector<BiasRow>& rows) {
     list.push_back({{"name", row.name},
                     {"attention", row.attention},
                     {"data", row.data},
+                    {"input", row.input},
                     {"layer", row.layer},
                     {"regions", row.regions},
                     {"images", row.inside.images},
@@ -134,12 +136,12 @@ std::string bias_text(const std::vector<BiasRow>& rows) {
 
 void run(const BiasArguments& a, const Globals& globals) {
   std::vector<BiasRow> rows;
-  for (const auto& subject : open_subjects(a.subjects))
-    rows.push_back(measure_bias(a, subject, globals.quiet || a.json));
+  const auto subjects = open_subjects(a.subjects, globals.quiet);
+  for (const auto& subject : subjects) rows.push_back(measure_bias(a, subject, globals.quiet || a.json));
   if (a.json) {
     print_json(bias_json(rows));
   } else if (!globals.quiet) {
-    fmt::print("{}", bias_text(rows));
+    fmt::print("{}{}", bias_text(rows), inputs_text(subjects));
   }
 }
 

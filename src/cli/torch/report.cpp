@@ -20,7 +20,7 @@ report::Page make_page(const ReportArguments& a, bool quiet) {
   subjects.runs = a.directories;
   subjects.checkpoint = a.checkpoint;
   subjects.batch = 64;
-  const auto opened = open_subjects(subjects);
+  const auto opened = open_subjects(subjects, quiet);
   const report::ReportEffort effort{
       .images = a.images, .diversity_images = std::min<int64_t>(a.images, 500), .samples = a.samples, .mistakes = 8};
   ProgressBar progress("runs", static_cast<int64_t>(opened.size()), quiet);

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "attention/registry.h"
+#include "base/printable.h"
 #include "cli/output.h"
 
 namespace fib::cli {
@@ -39,10 +41,21 @@ void name_apart(std::vector<TrainedModel>& subjects, const std::vector<std::stri
   }
 }
 
-TrainedModel open_with_images(const ModelRequest& request, const SubjectArguments& a, bool quiet) {
+/// Lines that have been told already, of another run on the same images, are not repeated.
+void tell(const TrainedModel& subject, std::vector<std::string>& told) {
+  std::vector<std::string> lines = subject.contradictions;
+  if (subject.dataset) std::ranges::copy(subject.dataset->info().notices, std::back_inserter(lines));
+  for (const std::string& line : lines) {
+    if (std::ranges::count(told, line) > 0) continue;
+    say("fib: " + line);
+    told.push_back(line);
+  }
+}
+
+TrainedModel open_with_images(const ModelRequest& request, const SubjectArguments& a) {
   if (request.run.empty() && request.data.empty())
     throw std::invalid_argument("on which images? Give --data KIND:PATH, or --run DIR, which has its own test set");
-  TrainedModel subject = open_subject(request, quiet);
+  TrainedModel subject = training::open_model(request);
   subject.batch = a.batch;
   return subject;
 }
@@ -73,22 +86,34 @@ ModelRequest model_request(const SubjectArguments& a) {
 
 TrainedModel open_subject(const ModelRequest& request, bool quiet) {
   TrainedModel subject = training::open_model(request);
-  for (const std::string& line : subject.contradictions) {
-    if (!quiet) say("fib: " + line);
-  }
+  std::vector<std::string> told;
+  if (!quiet) tell(subject, told);
   return subject;
 }
 
 std::vector<TrainedModel> open_subjects(const SubjectArguments& a, bool quiet) {
   ModelRequest request = model_request(a);
-  if (a.runs.empty()) return {open_with_images(request, a, quiet)};
   std::vector<TrainedModel> subjects;
+  if (a.runs.empty()) subjects.push_back(open_with_images(request, a));
   for (const std::string& run : a.runs) {
     request.run = run;
-    subjects.push_back(open_with_images(request, a, quiet));
+    subjects.push_back(open_with_images(request, a));
   }
   name_apart(subjects, a.runs);
+  std::vector<std::string> told;
+  for (const TrainedModel& subject : subjects)
+    if (!quiet) tell(subject, told);
   return subjects;
+}
+
+std::string inputs_text(const std::vector<TrainedModel>& subjects) {
+  const std::string first = subjects.front().input_text();
+  const auto same = [&](const TrainedModel& subject) { return subject.input_text() == first; };
+  if (std::ranges::all_of(subjects, same)) return fmt::format("Input: {}.\n", first);
+  std::string text;
+  for (const TrainedModel& subject : subjects)
+    text += fmt::format("Input of {}: {}.\n", printable(subject.name, kLongestQuote), subject.input_text());
+  return text;
 }
 
 }  // namespace fib::cli

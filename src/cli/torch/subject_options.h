@@ -2,8 +2,10 @@
 // From the options to the trained models they name.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "cli/evaluation.h"
 #include "cli/subject_options.h"
 #include "training/torch/trained_model.h"
 
@@ -13,10 +15,14 @@ namespace fib::cli {
 training::ModelRequest model_request(const SubjectArguments& arguments);
 
 /// One model, which need not have images to be tested on. Where what was asked for differs from what the weights say of
-/// themselves, a line on stderr tells it unless `quiet`.
+/// themselves, or images were passed by, a line on stderr tells it unless `quiet`.
 training::TrainedModel open_subject(const training::ModelRequest& request, bool quiet);
 
 /// In the order given, each with a test set; throws std::invalid_argument where nothing is named.
-std::vector<training::TrainedModel> open_subjects(const SubjectArguments& arguments, bool quiet = false);
+std::vector<training::TrainedModel> open_subjects(const SubjectArguments& arguments, bool quiet);
+
+/// How images become the input of a model, and who told it (input_json as text): a line for each model, one line where
+/// all agree.
+std::string inputs_text(const std::vector<training::TrainedModel>& subjects);
 
 }  // namespace fib::cli

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace fib::training {
@@ -22,7 +23,8 @@ template <class... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
 [[noreturn]] void refuse(const Option& option, std::string_view received) {
-  throw std::invalid_argument(option.key + ": received " + std::string(received) + ", accepted " + option.accepted());
+  throw std::invalid_argument(option.key + ": received " + printable(received, kLongestQuote) + ", accepted " +
+                              option.accepted());
 }
 
 std::string number_text(double value) {

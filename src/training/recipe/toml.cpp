@@ -82,7 +82,7 @@ void read_toml(Recipe& recipe, const std::string& text, const std::string& file)
     table = toml::parse(text, file);
   } catch (const toml::parse_error& error) {
     throw std::invalid_argument(file + ":" + std::to_string(error.source().begin.line) + ": " +
-                                std::string(error.description()));
+                                printable(error.description(), 200));
   }
   for (const auto& [section, node] : table) {
     require_section(std::string(section.str()), node, file);

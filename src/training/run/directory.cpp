@@ -16,7 +16,8 @@ namespace fib::training {
 namespace fs = std::filesystem;
 
 Recipe RunFiles::recipe() const {
-  if (!fs::exists(config())) throw std::runtime_error("'" + root.string() + "' holds no run: it has no config.toml");
+  if (!fs::is_regular_file(config()))
+    throw std::runtime_error("'" + root.string() + "' holds no run: it has no config.toml");
   Recipe recipe;
   read_toml_file(recipe, config());
   return recipe;

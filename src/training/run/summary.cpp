@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
+#include "base/json_reason.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 
@@ -82,6 +83,10 @@ Summary from_json(const ordered_json& j) {
   return s;
 }
 
+[[noreturn]] void refuse_summary(const RunFiles& files, const std::string& reason) {
+  throw std::runtime_error(fmt::format("cannot understand {}: {}", in_quotes(files.summary().string()), reason));
+}
+
 }  // namespace
 
 ordered_json to_json(const Summary& s) {
@@ -119,12 +124,13 @@ void write_summary(const RunFiles& files, const Summary& summary) {
 }
 
 std::optional<Summary> find_summary(const RunFiles& files) {
-  if (!std::filesystem::exists(files.summary())) return std::nullopt;
+  if (!std::filesystem::is_regular_file(files.summary())) return std::nullopt;  // a pipe would be waited for
   try {
     return from_json(ordered_json::parse(read_file(files.summary(), kMaxRecipeBytes)));
+  } catch (const json::exception& error) {
+    refuse_summary(files, json_reason(error));
   } catch (const std::exception& error) {
-    throw std::runtime_error(
-        fmt::format("cannot understand {}: {}", in_quotes(files.summary().string()), printable(error.what(), 200)));
+    refuse_summary(files, printable(error.what(), 200));
   }
 }
 

@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <future>
 #include <optional>
-#include <thread>
 #include <utility>
 
+#include "base/parallel.h"
+#include "base/start_thread.h"
 #include "training/torch/rendezvous.h"
 #include "training/torch/stopwatch.h"
 
@@ -25,6 +26,10 @@ using namespace std::chrono_literals;
 
 /// How long a process that was asked to stop waits for the others to answer in the usual way.
 constexpr double kGrace = 1.5;
+
+/// The store's, the heartbeat's, that which connects, Gloo's three, and one that asks who is silent. Where Gloo cannot
+/// make all of its own it ends the program, so all are asked for first.
+constexpr int64_t kThreads = 8;
 
 /// torch's errors bring a stack trace; the first line says what happened.
 std::string first_line(const std::exception& error) {
@@ -54,6 +59,7 @@ bool finished_within(c10d::Work& work, std::chrono::milliseconds time) {
 
 struct ProcessGroup::Gloo {
   Gloo(const Launch& launch, const WaitOptions& options) : wait_options(options) {
+    require_threads(kThreads);
     store = open_store(launch, options);
     heartbeat.emplace(join_store(launch, options), launch);
     meet(store, launch, options);
@@ -68,7 +74,7 @@ struct ProcessGroup::Gloo {
       return c10::make_intrusive<c10d::ProcessGroupGloo>(store, launch.rank, launch.world, options);
     });
     auto made = task.get_future();
-    std::thread(std::move(task)).detach();
+    start_thread("that connects the processes", std::move(task)).detach();
     for (Patience patience(wait_options); made.wait_for(0s) != std::future_status::ready;)
       patience.wait("connections to the other processes");
     return made.get();

@@ -17,6 +17,8 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include "base/start_thread.h"
+
 namespace fib::training {
 namespace {
 
@@ -204,7 +206,7 @@ Heartbeat::Heartbeat(StorePtr store, const Launch& launch) : shared_(std::make_s
     while (over.wait_for(kBeat) != std::future_status::ready);
   });
   ended_ = beat.get_future();  // with an error where the store is gone, and with it all who would look
-  thread_ = std::thread(std::move(beat));
+  thread_ = start_thread("that tells the other processes of this one", std::move(beat));
 }
 
 /// Its thread may hang in a call over a line that is cut; then it is left behind.
@@ -224,7 +226,7 @@ std::vector<int> Heartbeat::silent() const {
   };
   std::promise<std::vector<int>> promise;
   std::future<std::vector<int>> answer = promise.get_future();
-  std::thread([shared = shared_, counts, promise = std::move(promise)]() mutable {
+  auto look = [shared = shared_, counts, promise = std::move(promise)]() mutable {
     try {
       const std::vector<int64_t> before = counts(*shared);
       std::this_thread::sleep_for(5 * kBeat);
@@ -236,7 +238,12 @@ std::vector<int> Heartbeat::silent() const {
     } catch (const std::exception&) {
       promise.set_value({0});
     }
-  }).detach();
+  };
+  try {
+    start_thread("that looks who is silent", std::move(look)).detach();
+  } catch (const std::runtime_error&) {
+    return {};  // what was being waited for says more than that nobody could look
+  }
   return answer.wait_for(8 * kBeat) == std::future_status::ready ? answer.get() : std::vector<int>{0};
 }
 

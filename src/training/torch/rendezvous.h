@@ -45,7 +45,8 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// Those that do not count any more; 0, who serves the store, where that does not answer. Takes about a second.
+  /// Those that do not count any more; 0, who serves the store, where that does not answer; nobody where no thread can
+  /// be had to look. Takes about a second.
   std::vector<int> silent() const;
 
  private:

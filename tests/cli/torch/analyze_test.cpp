@@ -81,6 +81,31 @@ TEST_F(Analyze, diversity_of_weights_without_a_run) {
   EXPECT_EQ(json::parse(outcome.out)["rows"][0]["images"], 1);
 }
 
+/// All but the maps, whose rows are of images.
+TEST_F(Analyze, says_how_images_become_input_and_which_were_passed_by) {
+  const std::string grey = "Input: 28 x 28, grey, whole images, mean 0.28";
+  for (const char* analysis :
+       {"diversity --images 2", "inductive-bias --images 10", "corruption --images 2 --corruption fog --severity 1"}) {
+    const Outcome text = run_fib(std::string("analyze ") + analysis + both());
+    EXPECT_TRUE(mentions(text.out, grey)) << text.out << text.err;
+    EXPECT_TRUE(mentions(text.out, "(as the weights say)")) << text.out;
+    const json rows = json::parse(run_fib(std::string("analyze ") + analysis + both() + "--json").out)["rows"];
+    for (const json& row : rows) EXPECT_EQ(row["input"]["as_told_by"], "the weights") << row;
+  }
+  const Outcome maps = run_fib("analyze attention-maps" + both() + "-o " + path("inputs.svg"));
+  EXPECT_TRUE(mentions(maps.out, grey)) << maps.out << maps.err;
+
+  const std::string folder = path("passed_by");
+  fs::create_directories(folder + "/0");
+  fs::copy_file(fs::path(FIB_TEST_DATA) / "images/rgb.jpg", folder + "/0/rgb.jpg");
+  write_file(folder + "/0/scan.tiff", "?");
+  const Outcome passed = run_fib("analyze diversity" + both() + "--images 1 --data folder:" + folder);
+  EXPECT_EQ(passed.code, 0) << passed.err;
+  const size_t first = passed.err.find("1 .tiff");
+  EXPECT_NE(first, std::string::npos) << passed.err;
+  EXPECT_EQ(passed.err.find("1 .tiff", first + 1), std::string::npos) << "once for both runs: " << passed.err;
+}
+
 TEST_F(Analyze, inductive_bias_by_the_foreground_rule_and_by_boxes) {
   const Outcome outcome = run_fib("analyze inductive-bias" + both() + "--images 10 --json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -138,6 +163,9 @@ TEST_F(Analyze, refuses_in_one_line) {
   expect_refusal(run_fib("analyze diversity" + both() + "--images 0"), 2, {"--images", "'0'"});
   expect_refusal(run_fib("analyze diversity" + both() + "--layer 4"), 2, {"--layer 4", "1 to 3"});
   expect_refusal(run_fib("analyze diversity" + both() + "--plot a.pdf"), 2, {"a.pdf"});
+  expect_refusal(run_fib("analyze diversity" + both() + "--plot /nowhere/a.svg"), 1, {"'/nowhere/a.svg'"});
+  expect_refusal(run_fib("analyze corruption" + both() + "--bars /nowhere/a.svg"), 1, {"'/nowhere/a.svg'"});
+  expect_refusal(run_fib("report " + run_of("full") + " -o /nowhere/a.html"), 1, {"'/nowhere/a.html'"});
   expect_refusal(run_fib("analyze diversty"), 2, {"diversty", "diversity"});
   expect_refusal(run_fib("analyze corruption" + both() + "--corruption rain"), 2, {"rain"});
   expect_refusal(run_fib("analyze corruption" + both() + "--corruption fog --published /nowhere"), 1, {"/nowhere"});

@@ -55,6 +55,16 @@ TEST(Eval, agrees_with_classify) {
   EXPECT_NEAR(json::parse(evaluated.out)["loss"], loss, 1e-5);
 }
 
+TEST(Eval, counts_images_of_kinds_that_it_passes_by) {
+  const std::string folder = picture_folder(1);
+  for (const char* name : {"a.bmp", "b.BMP", "c.gif", "notes.txt"}) write_file(folder + "/0/" + name, "?");
+  const Outcome outcome = run_fib(with_mini_vit("eval") + "--json --data folder:" + folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["images"], 2);
+  EXPECT_TRUE(mentions(outcome.err, "passed by images of kinds that are not read: 2 .bmp, 1 .gif")) << outcome.err;
+  EXPECT_EQ(run_fib(with_mini_vit("eval") + "--quiet --data folder:" + folder).err, "");
+}
+
 TEST(Eval, refuses_folders_it_cannot_use) {
   const std::string empty = scratch_path("empty");
   fs::create_directories(empty);

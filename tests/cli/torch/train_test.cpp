@@ -201,6 +201,9 @@ TEST_F(Train, says_in_one_line_what_is_wrong) {
   EXPECT_TRUE(mentions(train("run", "--data nothing").err, "nothing"));
   EXPECT_TRUE(mentions(train("run", "--model nothing").err, "unknown model"));
   EXPECT_TRUE(mentions(train("run", "--batch 0").err, "an integer from 1"));
+  EXPECT_TRUE(mentions(train("run", "--workers 40000").err, "workers"));
+  EXPECT_TRUE(mentions(train("run", "--attention full:path=anything").err, "path must be tiles or products"));
+  EXPECT_FALSE(std::filesystem::exists(path("run"))) << "what was refused leaves nothing behind";
   EXPECT_TRUE(mentions(train("recipe.toml").err, "cannot make the run directory"));
 }
 

@@ -81,6 +81,13 @@ TEST(Weights, name_the_classes_and_classify_as_they_were_trained) {
   EXPECT_NEAR(json::parse(evaluated.out)["loss"], loss, 1e-5);
 }
 
+TEST(Weights, of_a_run_answer_for_arrays_too) {
+  const std::string run = trained_on_folder(two_images()), out = scratch_path("of_run.npy");
+  const Outcome outcome = run_fib("infer --run " + run + " --input " + golden_input({2, 3, 64, 64}) + " --out " + out);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(NpyArray(out).shape(), (std::vector<int64_t>{2, 2})) << "images, classes of the run";
+}
+
 TEST(Weights, of_a_grey_model_classify_color_images) {
   const std::string run = trained_on_grey();
   const Outcome by_run = run_fib("classify --run " + run + " " + kImage);

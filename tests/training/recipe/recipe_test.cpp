@@ -81,6 +81,15 @@ TEST(Recipe, refuses_unknown_keys_with_the_nearest) {
   EXPECT_TRUE(mentions(toml_error("lr = 1.0\n"), "belongs below [optimizer]"));
 }
 
+TEST(Recipe, is_refused_in_one_line_whatever_it_holds) {
+  for (const char* text :
+       {"[data]\nworkers = t\n", "[data]\nworkers = \x01\n", "[model]\nmodel = \"a\n", "[\"a\\n\"]\nb = 1\n"}) {
+    const std::string error = toml_error(text);
+    EXPECT_NE(error, "") << text;
+    for (const unsigned char c : error) EXPECT_GE(c, 0x20) << error;
+  }
+}
+
 TEST(Recipe, refuses_values_that_do_not_fit) {
   EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = -1.0\n"), "a number above 0"));
   EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = \"1e-3\"\n"), "received \"1e-3\""));

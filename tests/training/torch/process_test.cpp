@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "few_threads.h"
 #include "files.h"
 #include "free_port.h"
 #include "training/torch/process_group.h"
@@ -129,6 +131,28 @@ TEST(ProcessGroup, stops_waiting_when_asked) {
     const bool soon = std::chrono::steady_clock::now() - begin < std::chrono::seconds(7);
     return soon && mentions(error, "stopped while waiting for another process");
   }));
+}
+
+/// In a process of its own: stacks are made so large that hardly one fits into what the system still gives.
+TEST(Meeting, says_in_one_line_that_threads_cannot_be_made) {
+  if (test::kSanitized) GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
+  const Launch launch{.rank = 0, .world = 2, .local_world = 2, .port = free_port()};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    pthread_attr_t large;
+    ::pthread_attr_init(&large);
+    ::pthread_attr_setstacksize(&large, size_t{1} << 27);
+    ::pthread_setattr_default_np(&large);
+    const test::FewThreads few;
+    const std::string error = error_of([&] { ProcessGroup group(launch, {.peer_timeout = 1}); });
+    const bool good = mentions(error, "did not meet (cannot start 8 threads: after") &&
+                      mentions(error, "the system said 'Resource temporarily unavailable')");
+    if (!good) std::fprintf(stderr, "%s\n", error.c_str());
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST(Meeting, says_who_is_missing_and_ends_in_time) {
