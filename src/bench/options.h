@@ -8,6 +8,7 @@
 
 #include "bench/timing.h"
 #include "fibottention/pattern.h"
+#include "models/table.h"
 
 namespace fib::bench {
 
@@ -25,6 +26,7 @@ struct ModelBenchOptions {
   std::string model = "vit_base_patch16_224";
   std::vector<int64_t> resolutions;       ///< the model's own when empty
   std::vector<AttentionSpec> attentions;  ///< compared with full, which always runs
+  models::Options choice;                 ///< all else of the model
   std::vector<ModelPass> passes = {ModelPass::forward};
   int64_t batch = 4;
   bool profile = false;                   ///< where the time of a training step goes, too

@@ -151,4 +151,22 @@ std::vector<AttentionSpec> attention_specs(const AttentionListArguments& a) {
   return distinct;
 }
 
+void add_attention_in_option(CLI::App& app, ClipArguments& a) {
+  app.add_option("--attention-in", a.attention_in,
+                 "of a model for clips: which attention is this one; joint is over all patches of all frames")
+      ->check(CLI::IsMember(models::attention_in_names()));
+}
+
+void add_clip_options(CLI::App& app, ClipArguments& a) {
+  add_attention_in_option(app, a);
+  add_integer(app, "--frames", a.frames, {1, 4096}, "of a clip, for models that take clips; the model's own");
+}
+
+models::Options clip_choice(const ClipArguments& a) {
+  models::Options choice;
+  if (a.frames > 0) choice.frames = a.frames;
+  if (!a.attention_in.empty()) choice.attention_in = models::attention_in_of(a.attention_in);
+  return choice;
+}
+
 }  // namespace fib::cli

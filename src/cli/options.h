@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fibottention/pattern.h"
+#include "models/table.h"
 
 namespace fib::cli {
 
@@ -53,6 +54,18 @@ void add_attention_options(CLI::App& app, AttentionArguments& arguments);
 
 /// The shorthands merged into --attention; throws std::invalid_argument for a key given both ways.
 AttentionSpec attention_spec(const AttentionArguments& arguments);
+
+/// Of models that take clips; what is not given is told by the weights, or is the model's own.
+struct ClipArguments {
+  std::string attention_in = {};
+  int64_t frames = 0;
+};
+
+/// --attention-in.
+void add_attention_in_option(CLI::App& app, ClipArguments& arguments);
+/// That and --frames.
+void add_clip_options(CLI::App& app, ClipArguments& arguments);
+models::Options clip_choice(const ClipArguments& arguments);
 
 /// --attention where several are compared: it is repeated, and the shorthands go to all that have the option.
 struct AttentionListArguments {

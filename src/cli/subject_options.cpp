@@ -21,11 +21,12 @@ void add_weights_options(CLI::App& app, SubjectArguments& a, Subjects subjects) 
       ->type_name("F.safetensors");
   app.add_option("--model", a.model, "a name of fib models; weights that fib has written tell it")->type_name("NAME");
   add_attention_options(app, a.attention);
+  add_attention_in_option(app, a.clip);
   const std::string help = "a run of fib train, instead of weights";
   CLI::Option* run = app.add_option("--run", a.runs, subjects == Subjects::many ? help + "; may be repeated" : help);
   run->type_name("DIR")->allow_extra_args(false);
   if (subjects == Subjects::one) run->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified"})
+  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified", "--attention-in"})
     app.get_option(other)->excludes(run);
   app.add_option("--checkpoint", a.checkpoint, "which weights of the run: best, model or ema")
       ->check(CLI::IsMember({"best", "model", "ema"}))

@@ -18,8 +18,15 @@ DatasetInfo info_of(const DatasetRow& row, const std::filesystem::path& folder) 
   info.mean.assign(row.mean.begin(), row.mean.begin() + row.channels);
   info.std.assign(row.std.begin(), row.std.begin() + row.channels);
   info.may_mirror = row.may_mirror;
+  info.clips = row.clips;
   info.class_names.assign(row.class_names.begin(), row.class_names.end());
   return info;
+}
+
+std::vector<Image> Dataset::frames(size_t index, const ClipSampling&, CounterRng&) const {
+  std::vector<Image> one;
+  one.push_back(image(index));
+  return one;
 }
 
 std::vector<int64_t> checked_labels(std::span<const uint8_t> bytes, size_t stride, int64_t classes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images with labels, by index. What a dataset is like is in its info; how its pixels get to memory is its own
+// Images or clips with labels, by index. What a dataset is like is in its info; how its pixels get to memory is its own
 // business.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "data/clips/sampling.h"
 #include "data/images/image.h"
 #include "data/registry/dataset_table.h"
 
@@ -25,6 +26,7 @@ struct DatasetInfo {
   int channels = 3;
   std::vector<float> mean, std;          ///< per channel, of values in [0, 1]
   bool may_mirror = true;                ///< a mirrored image is of the same class
+  bool clips = false;                    ///< frames are asked for, not images
   std::vector<std::string> class_names;  ///< empty where they have none
   std::vector<std::string> notices;      ///< what a person should know of how it was read, one line each
 };
@@ -52,6 +54,8 @@ class Dataset {
 
   /// Throws std::runtime_error naming the file where it cannot be read.
   virtual Image image(size_t index) const = 0;
+  /// Those of a clip that are asked for; what is drawn comes from rng. An image is its one frame.
+  virtual std::vector<Image> frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const;
   /// What to call an item in a message: its file, or its file and number.
   virtual std::string item_name(size_t index) const = 0;
   virtual std::optional<ObjectBox> box(size_t /*index*/) const { return std::nullopt; }

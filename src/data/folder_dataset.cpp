@@ -5,21 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <stdexcept>
-#include <string_view>
 
 #include "base/text.h"
 
 namespace fib {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr std::array<std::string_view, 4> kRead{".jpg", ".jpeg", ".png", ".webp"};
-/// Images too, but of kinds that are not read: to find them passed by without a word would surprise.
-constexpr std::array<std::string_view, 14> kOtherKinds{".bmp",  ".gif",  ".tif", ".tiff", ".jp2",  ".jxl", ".avif",
-                                                       ".heic", ".heif", ".ppm", ".pgm",  ".jfif", ".tga", ".svg"};
 
 [[noreturn]] void fail(const fs::path& folder, const std::string& reason) {
   throw std::runtime_error(fmt::format("image folder '{}': {}", folder.string(), reason));
@@ -33,9 +26,16 @@ std::string extension_of(const fs::path& path) {
   return extension;
 }
 
-template <size_t N>
-bool contains(const std::array<std::string_view, N>& list, const std::string& item) {
+bool contains(const std::vector<std::string>& list, const std::string& item) {
   return std::ranges::find(list, item) != list.end();
+}
+
+/// "jpg, jpeg, png, webp"
+std::string endings(const FileKinds& kinds) {
+  std::vector<std::string> names;
+  names.reserve(kinds.read.size());
+  for (const std::string& extension : kinds.read) names.push_back(extension.substr(1));
+  return joined(names);
 }
 
 bool is_number(const std::string& name) {
@@ -80,30 +80,6 @@ std::string count_text(const std::map<std::string, size_t>& skipped) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::vector<fs::path> images_of(const fs::path& folder, std::map<std::string, size_t>& skipped) try {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file() || is_hidden(entry.path())) continue;
-    const std::string extension = extension_of(entry.path());
-    if (contains(kRead, extension)) files.push_back(entry.path());
-    if (contains(kOtherKinds, extension)) ++skipped[extension];
-  }
-  if (files.empty())
-    fail(folder, fmt::format("this class has no images (jpg, jpeg, png, webp){}",
-                             skipped.empty() ? "" : "; of other kinds there are " + count_text(skipped)));
-  std::ranges::sort(files, {}, [](const fs::path& file) { return file.string(); });
-  return files;
-} catch (const fs::filesystem_error& error) {
-  fail(folder, error.code().message());
-}
-
-std::vector<int64_t> labels_of(const std::vector<LabeledFile>& images) {
-  std::vector<int64_t> labels;
-  labels.reserve(images.size());
-  for (const LabeledFile& image : images) labels.push_back(image.label);
-  return labels;
-}
-
 fs::path part_folder(const fs::path& folder, DatasetPart part) {
   const bool has_train = fs::is_directory(folder / "train");
   if (part == DatasetPart::train) {
@@ -145,18 +121,64 @@ void check_classes(const DatasetRow& row, const ImageFolder& listed, const fs::p
 
 }  // namespace
 
-ImageFolder list_image_folder(const fs::path& folder) {
+const FileKinds& image_files() {
+  static const FileKinds kinds{"images",
+                               {".jpg", ".jpeg", ".png", ".webp"},
+                               {".bmp", ".gif", ".tif", ".tiff", ".jp2", ".jxl", ".avif", ".heic", ".heif", ".ppm",
+                                ".pgm", ".jfif", ".tga", ".svg"}};
+  return kinds;
+}
+
+const FileKinds& clip_files() {
+  static const FileKinds kinds{
+      "videos", {".mp4", ".avi", ".mkv", ".mov", ".webm", ".m4v", ".mpg", ".mpeg", ".wmv", ".flv", ".ts"}, {}};
+  return kinds;
+}
+
+std::vector<fs::path> find_files(const fs::path& folder, const FileKinds& kinds,
+                                 std::map<std::string, size_t>& skipped) try {
+  std::vector<fs::path> files;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file() || is_hidden(entry.path())) continue;
+    const std::string extension = extension_of(entry.path());
+    if (contains(kinds.read, extension)) files.push_back(entry.path());
+    if (contains(kinds.unread, extension)) ++skipped[extension];
+  }
+  std::ranges::sort(files, {}, [](const fs::path& file) { return file.string(); });
+  return files;
+} catch (const fs::filesystem_error& error) {
+  fail(folder, error.code().message());
+}
+
+std::vector<int64_t> labels_of(const std::vector<LabeledFile>& files) {
+  std::vector<int64_t> labels;
+  labels.reserve(files.size());
+  for (const LabeledFile& file : files) labels.push_back(file.label);
+  return labels;
+}
+
+ImageFolder list_image_folder(const fs::path& folder, const FileKinds& kinds) {
   ImageFolder result;
   result.classes = class_names(folder);
   const bool numbered = std::ranges::any_of(result.classes, is_number);
   if (numbered) sort_by_index(result.classes, folder);
   for (size_t i = 0; i < result.classes.size(); ++i) {
     const int64_t label = numbered ? index_of(result.classes[i], folder) : static_cast<int64_t>(i);
-    for (fs::path& file : images_of(folder / result.classes[i], result.skipped))
-      result.images.push_back({std::move(file), label});
+    std::vector<fs::path> files = find_files(folder / result.classes[i], kinds, result.skipped);
+    if (files.empty())
+      fail(folder / result.classes[i],
+           fmt::format("this class has no {} ({}){}", kinds.what, endings(kinds),
+                       result.skipped.empty() ? "" : "; of other kinds there are " + count_text(result.skipped)));
+    for (fs::path& file : files) result.images.push_back({std::move(file), label});
     result.num_labels = label + 1;
   }
   return result;
+}
+
+ImageFolder list_image_part(const fs::path& folder, DatasetPart part, const FileKinds& kinds) {
+  ImageFolder listed = list_image_folder(part_folder(folder, part), kinds);
+  if (part == DatasetPart::test && fs::is_directory(folder / "train")) adopt_training_labels(listed, folder / "train");
+  return listed;
 }
 
 FolderDataset::FolderDataset(DatasetInfo info, std::vector<LabeledFile> images,
@@ -172,10 +194,7 @@ std::optional<ObjectBox> FolderDataset::box(size_t index) const {
 
 DatasetPtr open_image_folder(const DatasetRequest& wanted) {
   const fs::path& folder = wanted.folder;
-  const fs::path part = part_folder(folder, wanted.part);
-  ImageFolder listed = list_image_folder(part);
-  if (wanted.part == DatasetPart::test && fs::is_directory(folder / "train"))
-    adopt_training_labels(listed, folder / "train");
+  ImageFolder listed = list_image_part(folder, wanted.part);
   check_classes(wanted.row, listed, folder);
   DatasetInfo info = info_of(wanted.row, folder);
   info.classes = listed.num_labels;
@@ -183,7 +202,7 @@ DatasetPtr open_image_folder(const DatasetRequest& wanted) {
   if (!listed.skipped.empty())
     info.notices.push_back(
         fmt::format("{}: passed by images of kinds that are not read: {} (read are jpg, jpeg, png, webp)",
-                    part.string(), count_text(listed.skipped)));
+                    part_folder(folder, wanted.part).string(), count_text(listed.skipped)));
   return std::make_shared<FolderDataset>(std::move(info), std::move(listed.images));
 }
 

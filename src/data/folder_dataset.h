@@ -17,6 +17,15 @@ struct LabeledFile {
   int64_t label = 0;
 };
 
+/// Which files are looked for, by extension.
+struct FileKinds {
+  std::string what;                 ///< "images"
+  std::vector<std::string> read;    ///< ".jpg", in lower case
+  std::vector<std::string> unread;  ///< of the same sort, but not read: to pass them by without a word would surprise
+};
+const FileKinds& image_files();
+const FileKinds& clip_files();
+
 struct ImageFolder {
   std::vector<std::string> classes;       ///< the folders' names, by ascending label
   std::vector<LabeledFile> images;        ///< by label, then by path: the same on every machine
@@ -32,7 +41,17 @@ inline constexpr int64_t kMaxClasses = 100'000;
 /// passed by, and so are others, of which images of other kinds are counted. Throws std::runtime_error with one line:
 /// no such folder, no class folders, numbers mixed with names, one number twice or above kMaxClasses, a class without
 /// images.
-ImageFolder list_image_folder(const std::filesystem::path& folder);
+ImageFolder list_image_folder(const std::filesystem::path& folder, const FileKinds& kinds = image_files());
+
+/// Of train/, or of val/ or test/ with the labels of train/; without train/, the folder itself is what is tested on.
+ImageFolder list_image_part(const std::filesystem::path& folder, DatasetPart part,
+                            const FileKinds& kinds = image_files());
+
+/// All files of these kinds below a folder, by path.
+std::vector<std::filesystem::path> find_files(const std::filesystem::path& folder, const FileKinds& kinds,
+                                              std::map<std::string, size_t>& skipped);
+
+std::vector<int64_t> labels_of(const std::vector<LabeledFile>& files);
 
 class FolderDataset : public Dataset {
  public:

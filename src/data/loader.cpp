@@ -57,6 +57,8 @@ Batch Loader::make_batch(uint64_t epoch, const std::vector<size_t>& order, size_
   batch.step = step;
   batch.channels = pipeline_.channels();
   batch.height = batch.width = pipeline_.input_size();
+  batch.frames = pipeline_.config().clip.frames;
+  batch.views = pipeline_.views();
   batch.indices = sampler_.part(order, step);
   batch.labels.resize(batch.indices.size());
   batch.images.resize(batch.indices.size() * pipeline_.values());
@@ -68,21 +70,22 @@ Batch Loader::make_batch(uint64_t epoch, const std::vector<size_t>& order, size_
 
 void Loader::add_sample(Batch& batch, size_t index, size_t slot) const {
   CounterRng rng = stream_for(options_.sampler.seed, RandomUse::sample, batch.epoch, index);
-  Image image = read_or_replace(batch, index);
-  pipeline_.apply(std::move(image), rng, &batch.images[slot * pipeline_.values()]);
+  std::vector<Image> frames = read_or_replace(batch, index, rng);
+  pipeline_.apply(std::move(frames), rng, &batch.images[slot * pipeline_.values()]);
   batch.labels[slot] = dataset_->label(index);
   batch.indices[slot] = index;
 }
 
-Image Loader::read_or_replace(Batch& batch, size_t& index) const {
-  if (!options_.skip_bad) return dataset_->image(index);
-  CounterRng rng = stream_for(options_.sampler.seed, RandomUse::replacement, batch.epoch, index);
+std::vector<Image> Loader::read_or_replace(Batch& batch, size_t& index, CounterRng& rng) const {
+  const ClipSampling& sampling = pipeline_.config().clip;
+  if (!options_.skip_bad) return dataset_->frames(index, sampling, rng);
+  CounterRng others = stream_for(options_.sampler.seed, RandomUse::replacement, batch.epoch, index);
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
     try {
-      return dataset_->image(index);
+      return dataset_->frames(index, sampling, rng);
     } catch (const std::runtime_error& error) {
       batch.skipped.emplace_back(error.what());
-      index = rng.below(dataset_->size());
+      index = others.below(dataset_->size());
     }
   }
   throw std::runtime_error(

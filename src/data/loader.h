@@ -16,12 +16,14 @@
 
 namespace fib {
 
-/// B images. An object of its own: its memory may be kept.
+/// B images, or B clips. An object of its own: its memory may be kept.
 struct Batch {
   uint64_t epoch = 0;
   size_t step = 0;
   int channels = 0, height = 0, width = 0;
-  std::vector<float> images;         ///< B × channels × height × width
+  int frames = 0;                    ///< of a clip; 0 of images
+  int views = 1;                     ///< that a sample is shown in
+  std::vector<float> images;         ///< B × views × channels × frames × height × width
   std::vector<int64_t> labels;       ///< B
   std::vector<size_t> indices;       ///< B, where each came from in the dataset
   Mix mix;                           ///< decided, not applied: see mix_images and mixed_targets
@@ -62,7 +64,7 @@ class Loader {
   friend class BatchStream;
   Batch make_batch(uint64_t epoch, const std::vector<size_t>& order, size_t step) const;
   void add_sample(Batch& batch, size_t index, size_t slot) const;
-  Image read_or_replace(Batch& batch, size_t& index) const;
+  std::vector<Image> read_or_replace(Batch& batch, size_t& index, CounterRng& rng) const;
 
   DatasetPtr dataset_;
   Pipeline pipeline_;

@@ -2,11 +2,13 @@
 // The way of an image to the model's input: decoded bytes in, normalized values out.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/rng.h"
+#include "data/clips/sampling.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
 #include "data/transforms/crop.h"
@@ -19,7 +21,8 @@ enum class CropMode {
   resize,  ///< the whole image at the model's size
   center,  ///< shorter side to size / crop_ratio, then the center: evaluation
   random_resized,
-  padded,  ///< resized, then moved by up to `padding` pixels: small images
+  padded,    ///< resized, then moved by up to `padding` pixels: small images
+  jittered,  ///< shorter side to a random one of `short_sides`, then a random place: clips
 };
 
 /// In the order of their application. The defaults do nothing at random.
@@ -31,6 +34,9 @@ struct PipelineConfig {
   double crop_ratio = 0.9;
   ResizedCropRange crop_range{};
   int padding = 4;
+  std::pair<int64_t, int64_t> short_sides = {256, 320};
+  int views = 1;               ///< 3: both ends of the longer side beside its middle, all of which the model sees
+  ClipSampling clip{};         ///< of what frames a clip's input is made
   double flip = 0;             ///< probability
   std::string rand_augment{};  ///< such as rand-m15-n2-mstd1.0-inc1; empty: none
   double color_jitter = 0;     ///< as in timm, not used together with RandAugment
@@ -48,17 +54,24 @@ class Pipeline {
 
   int channels() const { return config_.channels; }
   int input_size() const { return config_.input_size; }
-  /// channels × size × size.
+  int views() const { return config_.views; }
+  /// Of an input: 1 of images.
+  int frames() const { return std::max(config_.clip.frames, 1); }
+  /// All of a sample: views × channels × frames × size × size.
   size_t values() const;
   const PipelineConfig& config() const { return config_; }
 
-  /// Writes values() numbers, planes after each other. All randomness comes from rng.
+  /// Writes values() numbers, planes after each other, of one view the frames of a channel. All randomness comes from
+  /// rng, and is the same for all frames.
+  void apply(std::vector<Image> frames, CounterRng& rng, float* out) const;
   void apply(Image image, CounterRng& rng, float* out) const;
   /// The part of it that still works on bytes.
-  Image transformed(Image image, CounterRng& rng) const;
+  Image transformed(Image image, CounterRng& rng, int view = 0) const;
 
  private:
-  Image framed(Image image, CounterRng& rng) const;
+  Image framed(Image image, CounterRng& rng, int view) const;
+  Image jittered(const Image& image, CounterRng& rng) const;
+  void apply_frame(Image image, CounterRng& rng, int view, float* out) const;
   void normalize(const Image& image, float* out) const;
 
   PipelineConfig config_;

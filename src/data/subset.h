@@ -15,6 +15,9 @@ class Subset : public Dataset {
   Subset(DatasetPtr whole, std::vector<size_t> indices);
 
   Image image(size_t index) const override { return whole_->image(indices_[index]); }
+  std::vector<Image> frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const override {
+    return whole_->frames(indices_[index], sampling, rng);
+  }
   std::string item_name(size_t index) const override { return whole_->item_name(indices_[index]); }
   std::optional<ObjectBox> box(size_t index) const override { return whole_->box(indices_[index]); }
   const std::vector<size_t>& indices() const { return indices_; }

@@ -15,6 +15,8 @@ namespace {
 
 constexpr int64_t kMaxSide = 16384;
 constexpr int64_t kMaxChannels = 4096;
+constexpr int64_t kMaxCrops = 3;
+constexpr int64_t kMaxFrames = 4096;
 
 /// One value of a file's metadata, and the words for it where it cannot be.
 class MetadataField {
@@ -130,6 +132,10 @@ ModelCard read_card(const TensorMetadata& metadata, const std::string& file) {
   card.std = field("std").numbers();
   check_normalization(card, field("mean"), field("std"));
   card.crop_ratio = field("crop_ratio").ratio();
+  card.crops = field("crops").integer(kMaxCrops);
+  card.frames = field("frames").integer(kMaxFrames);
+  card.sampling_rate = field("sampling_rate").integer(kMaxFrames);
+  card.attention_in = field("attention_in").one_of(attention_in_names());
   card.class_names = field("class_names").names();
   return card;
 }
@@ -148,6 +154,10 @@ TensorMetadata to_metadata(const ModelCard& card) {
   tell("mean", fmt::format("[{}]", fmt::join(card.mean, ", ")), !card.mean.empty());
   tell("std", fmt::format("[{}]", fmt::join(card.std, ", ")), !card.std.empty());
   tell("crop_ratio", fmt::format("{}", card.crop_ratio), card.crop_ratio > 0);
+  tell("crops", fmt::format("{}", card.crops), card.crops > 1 || card.frames > 0);
+  tell("frames", fmt::format("{}", card.frames), card.frames > 0);
+  tell("sampling_rate", fmt::format("{}", card.sampling_rate), card.sampling_rate > 0);
+  tell("attention_in", card.attention_in, !card.attention_in.empty());
   using Handler = nlohmann::json::error_handler_t;
   tell("class_names", nlohmann::json(card.class_names).dump(-1, ' ', false, Handler::replace),
        !card.class_names.empty());
@@ -164,6 +174,10 @@ ModelCard completed(ModelCard card, const ModelCard& from) {
   fill(card.mean, from.mean);
   fill(card.std, from.std);
   fill(card.crop_ratio, from.crop_ratio);
+  fill(card.crops, from.crops);
+  fill(card.frames, from.frames);
+  fill(card.sampling_rate, from.sampling_rate);
+  fill(card.attention_in, from.attention_in);
   fill(card.class_names, from.class_names);
   return card;
 }
@@ -181,6 +195,8 @@ ModelCard published_card(const ModelRow& row, int64_t channels) {
   card.mean = first(row.normalization.mean);
   card.std = first(row.normalization.std);
   card.crop_ratio = row.crop_ratio;
+  card.crops = row.frames > 0 ? 3 : 1;
+  card.sampling_rate = row.frames > 0 ? 32 : 0;
   return card;
 }
 
@@ -191,6 +207,8 @@ Options options_of(const ModelCard& card) {
   options.resolution = told(card.resolution);
   options.patch = told(card.patch);
   if (card.channels > 0) options.channels = card.channels;
+  options.frames = told(card.frames);
+  if (!card.attention_in.empty()) options.attention_in = attention_in_of(card.attention_in);
   if (card.pool == "mean") options.pool = Pool::mean;
   return options;
 }

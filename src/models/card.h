@@ -22,6 +22,10 @@ struct ModelCard {
   int64_t channels = 0;                  ///< of an image: 1 for grey ones
   std::vector<float> mean, std;          ///< one per channel, of values in [0, 1]
   double crop_ratio = 0;                 ///< side of the crop over the shorter side it is cut from
+  int64_t crops = 0;                     ///< along the longer side, whose scores are averaged
+  int64_t frames = 0;                    ///< of a clip
+  int64_t sampling_rate = 0;             ///< from one of them to the next, in thirtieths of a second
+  std::string attention_in;              ///< a word of attention_in_names()
   std::vector<std::string> class_names;  ///< in the order of the outputs
 
   friend bool operator==(const ModelCard&, const ModelCard&) = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model costs for one image, counted from its dimensions alone.
+// What a model costs for one image or clip, counted from its dimensions alone.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct AttentionLayer {
   AttentionSpec attention;
   attention::Geometry geometry;  ///< with the q and k channels that the attention asks for
   bool replaced = true;          ///< whether it is the attention that was asked for
-  int64_t samples = 1;           ///< of one image: its windows
+  int64_t samples = 1;           ///< of one image: its windows; of one clip: its frames, or places over time
 };
 
 /// In order of depth.

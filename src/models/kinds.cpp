@@ -8,10 +8,10 @@
 
 namespace fib::models {
 
-extern const Kind kVit, kConvit, kSwin, kIformer, kCvt, kMvit;
+extern const Kind kVit, kConvit, kSwin, kIformer, kCvt, kMvit, kTimesformer;
 
 const std::vector<const Kind*>& kinds() {
-  static const std::vector<const Kind*> list = {&kVit, &kConvit, &kSwin, &kIformer, &kCvt, &kMvit};
+  static const std::vector<const Kind*> list = {&kVit, &kConvit, &kSwin, &kIformer, &kCvt, &kMvit, &kTimesformer};
   return list;
 }
 

@@ -47,6 +47,14 @@ std::vector<ModelRow> all_rows() {
   return rows;
 }
 
+void check_frames(const Dimensions& d) {
+  if (d.takes_clips()) return check_at_least_one("frames", d.frames());
+  require(!d.options.frames, fmt::format("{} takes images: it has no frames, got {}", d.row.name, d.frames()));
+  require(d.options.attention_in == AttentionIn::spatial,
+          fmt::format("{} takes images: attention_in = {} is for models that take clips", d.row.name,
+                      to_string(d.options.attention_in)));
+}
+
 void check(const Dimensions& d) {
   check_at_least_one("patch", d.row.patch);
   check_at_least_one("classes", d.row.classes);
@@ -59,6 +67,7 @@ void check(const Dimensions& d) {
   attention::check_spec(d.options.attention);
   require(d.options.widths.empty() || d.row.kind->prunable,
           fmt::format("{} has no pruned form: those that have are {}", d.row.name, fmt::join(prunable_kinds(), ", ")));
+  check_frames(d);
   if (d.row.kind->check != nullptr) d.row.kind->check(d);
   for (const AttentionLayer& layer : attention_layers(d)) attention::check_fit(layer.attention, layer.geometry);
 }
@@ -68,6 +77,25 @@ void check(const Dimensions& d) {
 const std::vector<ModelRow>& table() {
   static const std::vector<ModelRow> rows = all_rows();
   return rows;
+}
+
+const std::vector<std::string>& attention_in_names() {
+  static const std::vector<std::string> names = {"spatial", "temporal", "both", "joint"};
+  return names;
+}
+
+std::string to_string(AttentionIn where) { return attention_in_names()[static_cast<size_t>(where)]; }
+
+AttentionIn attention_in_of(const std::string& word) {
+  const auto& names = attention_in_names();
+  const auto found = std::find(names.begin(), names.end(), word);
+  if (found == names.end()) throw std::invalid_argument(unknown_name("place of attention", word, names));
+  return static_cast<AttentionIn>(found - names.begin());
+}
+
+std::vector<int64_t> Dimensions::sample_shape() const {
+  if (takes_clips()) return {options.channels, frames(), height, width};
+  return {options.channels, height, width};
 }
 
 const ModelRow& find_row(const std::string& name) {

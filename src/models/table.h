@@ -29,6 +29,8 @@ struct Normalization {
 inline constexpr Normalization kImageNetNormalization{{0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}};
 /// Of the ViT weights that timm has.
 inline constexpr Normalization kHalfNormalization{{0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}};
+/// Of models for clips.
+inline constexpr Normalization kClipNormalization{{0.45f, 0.45f, 0.45f}, {0.225f, 0.225f, 0.225f}};
 
 struct Kind;
 
@@ -53,6 +55,7 @@ struct ModelRow {
   int64_t local_blocks = 0;        ///< ConViT: blocks, from the first, with gated positional attention
   int64_t conv_ratio = 4;          ///< iFormer: hidden channels of a convolution block
   int64_t ffn_ratio = 4;           ///< iFormer: hidden channels of an FFN
+  int64_t frames = 0;              ///< of a clip; 0: the model takes images
   double crop_ratio = 0.9;         ///< of the published weights: side of the crop over the shorter side it is cut from
   Normalization normalization = kImageNetNormalization;  ///< of the published weights
   ModelGroup group = ModelGroup::published;
@@ -66,6 +69,15 @@ const std::vector<ModelRow>& table();
 const ModelRow& find_row(const std::string& name);
 
 enum class Pool { token, mean };
+
+/// Which attention of a model for clips is the one asked for: within a frame, of a place over time, both of them, or,
+/// instead of the two, one over all places of all frames.
+enum class AttentionIn { spatial, temporal, both, joint };
+/// In the order of the values.
+const std::vector<std::string>& attention_in_names();
+std::string to_string(AttentionIn where);
+/// Throws std::invalid_argument for another word.
+AttentionIn attention_in_of(const std::string& word);
 
 /// What is left of a block after pruning.
 struct BlockWidth {
@@ -81,7 +93,9 @@ struct Options {
   std::optional<int64_t> width;       ///< where an image is not square: resolution is its height, this its width
   std::optional<int64_t> patch;
   std::optional<int64_t> classes;
-  int64_t channels = 3;                 ///< of an image: 1 for grey ones
+  int64_t channels = 3;                ///< of an image: 1 for grey ones
+  std::optional<int64_t> frames = {};  ///< of a clip; the row's unless given
+  AttentionIn attention_in = AttentionIn::spatial;
   std::vector<BlockWidth> widths = {};  ///< of a pruned model, one for each block; empty: the row's
   Pool pool = Pool::token;
   double dropout = 0.0;            ///< after the position embedding, the projections and inside the MLP
@@ -97,7 +111,12 @@ struct Dimensions {
   int64_t height = 224;
   int64_t width = 224;
 
-  /// Patches of the image, in the first block.
+  /// A clip has frames, an image is one.
+  bool takes_clips() const { return row.frames > 0; }
+  int64_t frames() const { return options.frames.value_or(row.frames); }
+  /// Of what the model takes: [C,h,w], or [C,T,h,w] of clips.
+  std::vector<int64_t> sample_shape() const;
+  /// Patches of the image, or of a frame, in the first block.
   attention::Grid grid() const { return {height / row.patch, width / row.patch}; }
   int64_t head_dim() const { return row.dim / row.heads; }
   int64_t hidden() const { return 4 * row.dim; }

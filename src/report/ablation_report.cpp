@@ -23,11 +23,7 @@ using ablations::Run;
 using ablations::Scale;
 using nlohmann::ordered_json;
 
-const std::map<std::string, std::string>& data_words() {
-  static const std::map<std::string, std::string> words = {
-      {"fashion", "Fashion-MNIST"}, {"c10", "CIFAR-10"}, {"c100", "CIFAR-100"}};
-  return words;
-}
+const std::string& data_name(const std::string& word) { return ablations::find_data(word).name; }
 
 /// In the order of the plan.
 std::vector<std::string> data_of(const std::vector<Run>& runs) {
@@ -72,13 +68,27 @@ ordered_json measured_json(const Ablation& a, const std::vector<Run>& runs, size
   return result;
 }
 
-std::string paper_text(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "–"; }
-
-bool has_paper(const Ablation& a, const std::optional<double> AblationRow::*column) {
-  return std::any_of(a.rows.begin(), a.rows.end(), [&](const AblationRow& row) { return (row.*column).has_value(); });
+/// NaN where the paper has no number.
+double paper_value(const AblationRow& row, const std::string& data) {
+  const auto found = row.paper.find(data);
+  return found != row.paper.end() ? found->second : std::nan("");
 }
 
-double or_nan(const std::optional<double>& value) { return value.value_or(std::nan("")); }
+std::string paper_text(const AblationRow& row, const std::string& data) {
+  return row.paper.contains(data) ? fmt::format("{:.1f}", row.paper.at(data)) : "–";
+}
+
+bool has_paper(const Ablation& a, const std::string& data) {
+  return std::any_of(a.rows.begin(), a.rows.end(), [&](const AblationRow& row) { return row.paper.contains(data); });
+}
+
+/// The data that the paper's table has.
+std::vector<std::string> paper_data(const Ablation& a) {
+  std::vector<std::string> words;
+  for (const ablations::AblationData& data : ablations::ablation_data())
+    if (has_paper(a, data.word)) words.push_back(data.word);
+  return words;
+}
 
 bool has_axis(const Ablation& a) {
   return std::any_of(a.rows.begin(), a.rows.end(), [](const AblationRow& row) { return row.x.has_value(); });
@@ -112,12 +122,12 @@ Panel panel(const Ablation& a, const std::string& title, const Value& value) {
 void draw_curves(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
   LinePlot plot{a.title, {}};
   for (const std::string& data : data_of(runs))
-    plot.panels.push_back(panel(a, "here, " + data_words().at(data), [&](size_t r) {
+    plot.panels.push_back(panel(a, "here, " + data_name(data), [&](size_t r) {
       const analysis::Estimate e = ablations::measured(runs, r, data);
       return e.count > 0 ? e.mean : std::nan("");
     }));
-  if (has_paper(a, &AblationRow::c10))
-    plot.panels.push_back(panel(a, "the paper, CIFAR-10", [&](size_t r) { return or_nan(a.rows[r].c10); }));
+  if (has_paper(a, "c10"))
+    plot.panels.push_back(panel(a, "the paper, CIFAR-10", [&](size_t r) { return paper_value(a.rows[r], "c10"); }));
   write_drawing(draw(plot), path);
 }
 
@@ -125,21 +135,26 @@ void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::strin
   BarPlot plot{a.title, "top-1, percent", {}, {}, true};
   for (const AblationRow& row : a.rows) plot.categories.push_back(row.label);
   for (const std::string& data : data_of(runs)) {
-    BarSeries series{"here, " + data_words().at(data), {}};
+    BarSeries series{"here, " + data_name(data), {}};
     for (size_t r = 0; r < a.rows.size(); ++r) {
       const analysis::Estimate e = ablations::measured(runs, r, data);
       series.values.push_back(e.count > 0 ? e.mean : std::nan(""));
     }
     plot.series.push_back(std::move(series));
   }
-  for (const auto& [name, column] :
-       {std::pair{"the paper, CIFAR-10", &AblationRow::c10}, {"the paper, CIFAR-100", &AblationRow::c100}}) {
-    if (!has_paper(a, column)) continue;
-    BarSeries series{name, {}};
-    for (const AblationRow& row : a.rows) series.values.push_back(or_nan(row.*column));
+  for (const std::string& data : paper_data(a)) {
+    BarSeries series{"the paper, " + data_name(data), {}};
+    for (const AblationRow& row : a.rows) series.values.push_back(paper_value(row, data));
     plot.series.push_back(std::move(series));
   }
   write_drawing(draw(plot), path);
+}
+
+ordered_json paper_json(const Ablation& a, const AblationRow& row) {
+  ordered_json values = ordered_json::object();
+  for (const std::string& data : paper_data(a))
+    values[data] = row.paper.contains(data) ? ordered_json(row.paper.at(data)) : ordered_json();
+  return values;
 }
 
 constexpr Scale kScales[] = {Scale::tiny, Scale::small, Scale::paper};
@@ -152,6 +167,7 @@ std::string about(double seconds) {
 }
 
 std::string effort_text(const Effort& e) {
+  if (e.runs == 0) return "–";
   if (e.finished == e.runs) return "done";
   std::string text = "~ " + about(e.seconds);
   if (e.finished > 0) text += fmt::format(", {} of {} done", e.finished, e.runs);
@@ -166,10 +182,12 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
   std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
   const size_t baseline = ablations::baseline_row(a);
   for (const std::string& data : data_of(runs)) {
-    columns.push_back({"here, " + data_words().at(data), right});
+    columns.push_back({"here, " + data_name(data), right});
     if (has_seeds(runs)) columns.push_back({"against " + a.rows[baseline].label, right});
   }
-  columns.insert(columns.end(), {{"paper, CIFAR-10", right}, {"CIFAR-100", right}});
+  const std::vector<std::string> in_paper = paper_data(a);
+  for (const std::string& data : in_paper)
+    columns.push_back({(data == in_paper.front() ? "paper, " : "") + data_name(data), right});
   Table table(std::move(columns));
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const AblationRow& row = a.rows[r];
@@ -181,7 +199,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
       if (has_seeds(runs))
         cells.push_back(r == baseline ? "" : compared_text(ablations::compared(runs, r, baseline, data)));
     }
-    cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
+    for (const std::string& data : in_paper) cells.push_back(paper_text(row, data));
     table.add_row(std::move(cells));
   }
   const training::Recipe& recipe = runs.front().recipe;
@@ -189,9 +207,8 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
                                 ? " Mean ± deviation over seeds; against: the mean difference with the same "
                                   "seed, with p of a paired t-test, * below 0.05."
                                 : "";
-  return fmt::format(
-      "{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: ViT-B, 100 epochs.{}\n", a.title,
-      a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale), seeds);
+  return fmt::format("{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: {}.{}\n", a.title,
+                     a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale), a.setting, seeds);
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
@@ -212,7 +229,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
                     {"pruning_ratio", ablations::image_cost(first_run(runs, r).recipe).pruning_ratio},
                     {"runs", list},
                     {"measured", measured_json(a, runs, r)},
-                    {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
+                    {"paper", paper_json(a, a.rows[r])}});
   }
   return {{"name", a.name}, {"title", a.title}, {"scale", word_of(scale)}, {"unit", "percent"}, {"rows", rows}};
 }
@@ -251,6 +268,7 @@ ordered_json list_json(const std::vector<Ablation>& all, const Request& request)
     if (!a.needs.empty()) entry["needs"] = a.needs;
     for (Scale scale : kScales) {
       if (a.rows.empty()) break;
+      if (!has_scale(a, scale)) continue;
       const Effort e = effort_of(a, request, scale);
       entry[word_of(scale)] = {
           {"runs", e.runs}, {"finished", e.finished}, {"seconds_left", e.seconds}, {"data_present", e.data_present}};

@@ -41,24 +41,27 @@ class Sheet {
 
   void draw_large() {
     const SquareImage& p = sheet_.image;
-    const double second = kSheetMargin + kSheetLarge + 4 * kSheetGap;
-    image({{kSheetMargin, y_, kSheetLarge, kSheetLarge}, p.side, p.side, p.rgb});
-    image(heat_over(p, sheet_.rollout, std::nullopt, {second, y_, kSheetLarge, kSheetLarge}));
-    text({kSheetMargin, y_ + kSheetLarge + 18}, "the image", kSheetCaption, false);
-    text({second, y_ + kSheetLarge + 18}, "rollout", kSheetCaption, false);
-    y_ += kSheetLarge + 40;
+    const double width = kSheetLarge * p.frames;
+    // Beside each other; strips one below the other.
+    const Point second =
+        p.frames == 1 ? Point{kSheetMargin + width + 4 * kSheetGap, y_} : Point{kSheetMargin, y_ + kSheetLarge + 30};
+    image({{kSheetMargin, y_, width, kSheetLarge}, p.width(), p.side, p.rgb});
+    image(heat_over(p, sheet_.rollout, std::nullopt, {second.x, second.y, width, kSheetLarge}));
+    text({kSheetMargin, y_ + kSheetLarge + 18}, p.frames == 1 ? "the image" : "the frames", kSheetCaption, false);
+    text({second.x, second.y + kSheetLarge + 18}, "rollout", kSheetCaption, false);
+    y_ = second.y + kSheetLarge + 40;
   }
 
   void draw_query(const MapsOfQuery& query) {
     text({kSheetMargin, y_ + 16}, query.title, kSheetBody, true);
     const size_t heads = query.weights.front().size();
-    const double side = panel_side(heads), step = side + kSheetGap;
+    const double side = panel_side(heads), step = side * sheet_.image.frames + kSheetGap;
     const double first = kSheetMargin + text_width(9, kSheetCaption);
     for (size_t h = 0; h <= heads; ++h)
       text({first + static_cast<double>(h) * step, y_ + 36}, h < heads ? fmt::format("head {}", h + 1) : "mean",
            kSheetCaption, false);
     y_ += 44;
-    for (size_t l = 0; l < query.weights.size(); ++l, y_ += step) {
+    for (size_t l = 0; l < query.weights.size(); ++l, y_ += side + kSheetGap) {
       text({kSheetMargin, y_ + side / 2 + 4}, fmt::format("layer {}", l + 1), kSheetCaption, false);
       draw_row(query, l, first, side);
     }
@@ -66,11 +69,12 @@ class Sheet {
   }
 
   void draw_row(const MapsOfQuery& query, size_t layer, double x, double side) {
+    const double width = side * sheet_.image.frames;
     for (const std::vector<double>& weights : query.weights[layer]) {
-      image(heat_over(sheet_.image, weights, query.marked, {x, y_, side, side}));
-      x += side + kSheetGap;
+      image(heat_over(sheet_.image, weights, query.marked, {x, y_, width, side}));
+      x += width + kSheetGap;
     }
-    image(heat_over(sheet_.image, mean_of_heads(query.weights[layer]), query.marked, {x, y_, side, side}));
+    image(heat_over(sheet_.image, mean_of_heads(query.weights[layer]), query.marked, {x, y_, width, side}));
   }
 
   Drawing& drawing_;

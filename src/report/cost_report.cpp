@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-models::Cost cost_of(const std::string& model, int64_t resolution, const AttentionSpec& attention) {
-  models::Options options;
+models::Cost cost_of(const std::string& model, int64_t resolution, const AttentionSpec& attention,
+                     models::Options options) {
   options.attention = attention;
   options.resolution = resolution;
   return models::cost(models::dimensions(model, options));
@@ -42,14 +42,14 @@ size_t attentions_of(const std::vector<FlopsRow>& rows) {
 }  // namespace
 
 std::vector<FlopsRow> flops_rows(const std::vector<std::string>& models, const std::vector<int64_t>& resolutions,
-                                 const std::vector<AttentionSpec>& attentions) {
+                                 const std::vector<AttentionSpec>& attentions, const models::Options& choice) {
   std::vector<FlopsRow> rows;
   for (const std::string& model : models) {
     const std::vector<int64_t> own = {models::find_row(model).resolution};
     for (int64_t resolution : resolutions.empty() ? own : resolutions) {
-      const double full = cost_of(model, resolution, {"full", {}}).total();
+      const double full = cost_of(model, resolution, {"full", {}}, choice).total();
       for (const AttentionSpec& attention : attentions) {
-        rows.push_back({model, resolution, attention.to_string(), cost_of(model, resolution, attention), full});
+        rows.push_back({model, resolution, attention.to_string(), cost_of(model, resolution, attention, choice), full});
       }
     }
   }

@@ -21,9 +21,9 @@ struct FlopsRow {
   double saved() const { return 1.0 - cost.total() / full_total; }
 };
 
-/// Every model at every resolution (its own where none is given) with every attention.
+/// Every model at every resolution (its own where none is given) with every attention; `choice` has the rest.
 std::vector<FlopsRow> flops_rows(const std::vector<std::string>& models, const std::vector<int64_t>& resolutions,
-                                 const std::vector<AttentionSpec>& attentions);
+                                 const std::vector<AttentionSpec>& attentions, const models::Options& choice = {});
 
 nlohmann::ordered_json flops_json(const std::vector<FlopsRow>& rows);
 std::string flops_text(const std::vector<FlopsRow>& rows);

@@ -39,18 +39,21 @@ Color heat_color(double share) {
 Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at) {
   constexpr Color kMark{86, 180, 233};
-  const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(weights.size()))));
+  const size_t of_frame = weights.size() / image.frames;
+  const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(of_frame))));
   const uint32_t cell = std::max(1U, image.side / grid);
   const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
   const double span = std::max(*most - *least, 1e-30);
-  Pixels pixels{at, image.side, image.side, {}};
+  Pixels pixels{at, image.width(), image.side, {}};
   pixels.rgb.reserve(image.rgb.size());
   for (uint32_t y = 0; y < image.side; ++y) {
-    for (uint32_t x = 0; x < image.side; ++x) {
+    for (uint32_t place = 0; place < image.width(); ++place) {
+      const uint32_t frame = place / image.side, x = place % image.side;
       const uint32_t row = std::min(y * grid / image.side, grid - 1),
                      column = std::min(x * grid / image.side, grid - 1);
-      const double share = (weights[row * grid + column] - *least) / span;
-      Color c = mixed(dimmed(&image.rgb[size_t{3} * (y * image.side + x)]), heat_color(share), 0.9 * std::sqrt(share));
+      const double share = (weights[frame * of_frame + row * grid + column] - *least) / span;
+      Color c =
+          mixed(dimmed(&image.rgb[size_t{3} * (y * image.width() + place)]), heat_color(share), 0.9 * std::sqrt(share));
       if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
         c = kMark;
       pixels.rgb.insert(pixels.rgb.end(), {c.red, c.green, c.blue});

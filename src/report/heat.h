@@ -10,17 +10,20 @@
 
 namespace fib::report {
 
-/// A square image of red, green and blue bytes.
+/// A square image of red, green and blue bytes, or a strip of several side by side: the frames of a clip.
 struct SquareImage {
   uint32_t side = 0;
   std::vector<uint8_t> rgb;
+  uint32_t frames = 1;
+
+  uint32_t width() const { return frames * side; }
 };
 
 /// From black over violet and orange to pale yellow, for 0 to 1: it grows brighter throughout, for any eye.
 Color heat_color(double share);
 
-/// `weights` are those of a square grid of patches; the largest is brightest, the smallest dark. `marked` is framed:
-/// the patch that looks.
+/// `weights` are those of a square grid of patches, of a strip those of one frame after the other; the largest is
+/// brightest, the smallest dark. `marked` is framed: the patch that looks, in every frame.
 Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at);
 

@@ -64,8 +64,9 @@ struct PaperPlace {
 void add_papers_numbers(AblationRow& row, const std::string& name, const PaperPlace& place) {
   const paper::Table& table = paper::find_table(place.table);
   const std::string group = place.columns.empty() ? "" : place.columns + " / ";
-  row.c10 = table.number(name, group + "C10");
-  row.c100 = table.number(name, group + "C100");
+  for (const AblationData& data : ablation_data()) {
+    if (const auto number = table.number(name, group + data.column)) row.paper[data.word] = *number;
+  }
   if (row.attention.empty()) row.attention = table.row(name).attention;
 }
 
@@ -95,6 +96,20 @@ AblationRow read_row(const toml::table& table, const std::string& file, PaperPla
   return row;
 }
 
+/// [recipes] with a table for each scale: data = "file".
+decltype(Ablation::recipes) read_recipes(const toml::table& scales, const Fields& fields) {
+  decltype(Ablation::recipes) recipes;
+  for (const auto& [scale, node] : scales) {
+    if (!node.is_table()) throw std::invalid_argument(fields.where(node) + "a scale must be a table, data = \"file\"");
+    for (const auto& [data, recipe] : *node.as_table()) {
+      const auto name = recipe.value<std::string>();
+      if (!name) throw std::invalid_argument(fields.where(recipe) + "a recipe must be text");
+      recipes[std::string(scale.str())].emplace_back(find_data(std::string(data.str())).word, *name);
+    }
+  }
+  return recipes;
+}
+
 toml::table parse(const std::filesystem::path& file) {
   try {
     return toml::parse(read_file(file, kMaxRecipeBytes), file.string());
@@ -105,6 +120,26 @@ toml::table parse(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+const std::vector<AblationData>& ablation_data() {
+  static const std::vector<AblationData> list = {{"fashion", "Fashion-MNIST", "Fashion-MNIST"},
+                                                 {"c10", "CIFAR-10", "C10"},
+                                                 {"c100", "CIFAR-100", "C100"},
+                                                 {"fight", "fight clips", "fight clips"},
+                                                 {"smarthome-cs", "Smarthome CS", "SmartHome / CS"},
+                                                 {"smarthome-cv2", "Smarthome CV2", "SmartHome / CV2"},
+                                                 {"nucla-cs", "NUCLA CS", "NUCLA / CS"}};
+  return list;
+}
+
+const AblationData& find_data(const std::string& word) {
+  std::vector<std::string> words;
+  for (const AblationData& data : ablation_data()) {
+    if (data.word == word) return data;
+    words.push_back(data.word);
+  }
+  throw std::invalid_argument(unknown_name("data of a table", word, words));
+}
 
 Ablation read_ablation(const std::filesystem::path& file) {
   const toml::table table = parse(file);
@@ -119,7 +154,9 @@ Ablation read_ablation(const std::filesystem::path& file) {
   PaperPlace place;
   fields.text("paper", place.table);
   fields.text("columns", place.columns);
-  fields.finish({"rows"});
+  fields.text("setting", ablation.setting);
+  fields.finish({"rows", "recipes"});
+  if (const toml::table* recipes = table["recipes"].as_table()) ablation.recipes = read_recipes(*recipes, fields);
   if (const toml::array* rows = table["rows"].as_array()) {
     for (const toml::node& row : *rows) {
       if (!row.is_table()) throw std::invalid_argument(fields.where(row) + "rows must be tables, [[rows]]");

@@ -3,17 +3,27 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fib::ablations {
 
+/// Data that runs of a table are made with: what it is called here, to people, and in the columns of the paper.
+struct AblationData {
+  std::string word, name, column;
+};
+/// In the order that columns are shown; throws std::invalid_argument for another word.
+const std::vector<AblationData>& ablation_data();
+const AblationData& find_data(const std::string& word);
+
 struct AblationRow {
   std::string label, attention;
-  std::string series;               ///< which curve of the figure; empty in tables
-  std::optional<double> x;          ///< its place on the axis
-  std::optional<double> c10, c100;  ///< the paper's top-1 in percent, from its table
+  std::string series;                   ///< which curve of the figure; empty in tables
+  std::optional<double> x;              ///< its place on the axis
+  std::map<std::string, double> paper;  ///< its top-1 in percent by the word for the data, from its table
 };
 
 struct Ablation {
@@ -23,6 +33,9 @@ struct Ablation {
   std::string command;  ///< what shows it, where nothing is to be trained here
   std::string needs;    ///< what is missing for it
   std::string x_label;
+  std::string setting = "ViT-B, 100 epochs";  ///< of the paper's numbers
+  /// By the word for a scale, the word for the data and the recipe of each run of a row; empty: those of all ablations.
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> recipes;
   std::vector<AblationRow> rows;
 };
 

@@ -52,6 +52,7 @@ std::string label_of(const Ablation& ablation, const Run& run) {
 }
 
 Effort effort_of(const Ablation& ablation, Request request, Scale scale) {
+  if (!has_scale(ablation, scale)) return {};
   request.scale = scale;
   const std::vector<Run> runs = plan(ablation, request);
   const double rate = kGmacsPerCore * std::max(1U, std::thread::hardware_concurrency());

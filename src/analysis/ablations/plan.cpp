@@ -31,9 +31,17 @@ const std::vector<ScaleRecipes>& all_scales() {
   return all;
 }
 
-const ScaleRecipes& recipes_of(Scale scale) { return all_scales()[static_cast<size_t>(scale)]; }
+const ScaleRecipes& shared_recipes(Scale scale) { return all_scales()[static_cast<size_t>(scale)]; }
 
-Recipe recipe_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
+/// Data and recipe of each run of a row.
+std::vector<std::pair<std::string, std::string>> recipes_of(const Ablation& ablation, Scale scale) {
+  const ScaleRecipes& shared = shared_recipes(scale);
+  if (ablation.recipes.empty()) return {shared.recipes.begin(), shared.recipes.end()};
+  const auto own = ablation.recipes.find(shared.word);
+  return own != ablation.recipes.end() ? own->second : std::vector<std::pair<std::string, std::string>>();
+}
+
+Recipe recipe_for(const AblationRow& row, const std::string& file, int64_t seed, const Request& request) {
   Recipe recipe;
   training::read_toml_file(recipe, request.recipes / file);
   recipe.attention = row.attention;
@@ -43,7 +51,8 @@ Recipe recipe_for(const AblationRow& row, const char* file, int64_t seed, const 
   return recipe;
 }
 
-std::vector<std::string> arguments_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
+std::vector<std::string> arguments_for(const AblationRow& row, const std::string& file, int64_t seed,
+                                       const Request& request) {
   std::vector<std::string> arguments = {"--recipe", (request.recipes / file).string(), "--attention=" + row.attention,
                                         "--seed=" + std::to_string(seed)};
   for (const auto& [key, value] : request.overrides)
@@ -67,10 +76,11 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
-/// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR.
+/// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR, one of clips
+/// to have a thousand.
 double training_images(const Recipe& recipe) {
-  constexpr double kUncounted = 5e4;
   const DatasetRow& data = *parse_data_source(recipe.data).row;
+  const double kUncounted = data.clips ? 1e3 : 5e4;
   const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
                      (1 - recipe.validation_fraction);
   const auto limit = static_cast<double>(recipe.limit_per_class * data.classes);
@@ -96,7 +106,9 @@ Scale scale_of(const std::string& word) {
   throw std::invalid_argument("scale '" + word + "': accepted are tiny, small and paper");
 }
 
-std::string word_of(Scale scale) { return recipes_of(scale).word; }
+std::string word_of(Scale scale) { return shared_recipes(scale).word; }
+
+bool has_scale(const Ablation& ablation, Scale scale) { return !recipes_of(ablation, scale).empty(); }
 
 void look_up(Run& run) {
   const training::RunFiles files{run.directory};
@@ -109,9 +121,11 @@ void look_up(Run& run) {
 }
 
 std::vector<Run> plan(const Ablation& ablation, const Request& request) {
+  if (!has_scale(ablation, request.scale))
+    throw std::invalid_argument(ablation.name + " has no recipes for the scale " + word_of(request.scale));
   std::vector<Run> runs;
   for (size_t r = 0; r < ablation.rows.size(); ++r) {
-    for (const auto& [data, file] : recipes_of(request.scale).recipes) {
+    for (const auto& [data, file] : recipes_of(ablation, request.scale)) {
       for (int64_t seed = 0; seed < request.seeds; ++seed) {
         const AblationRow& row = ablation.rows[r];
         const std::string name = file_name(row.attention) + "." + data + "." + std::to_string(seed);

@@ -19,6 +19,8 @@ enum class Scale { tiny, small, paper };
 /// Throws std::invalid_argument for another word.
 Scale scale_of(const std::string& word);
 std::string word_of(Scale scale);
+/// Whether there are recipes for it.
+bool has_scale(const Ablation& ablation, Scale scale);
 
 struct Request {
   Scale scale = Scale::tiny;
@@ -32,7 +34,7 @@ enum class State { missing, unfinished, finished };
 
 struct Run {
   size_t row = 0;    ///< of the ablation
-  std::string data;  ///< "c10", "c100" or "fashion"
+  std::string data;  ///< a word of ablation_data()
   training::Recipe recipe;
   std::vector<std::string> arguments;  ///< of `fib train`, which make the same recipe
   std::filesystem::path directory;

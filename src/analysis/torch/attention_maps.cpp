@@ -1,27 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/torch/attention_maps.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 
 #include "analysis/torch/over_images.h"
 #include "analysis/torch/rollout.h"
 
 namespace fib::analysis {
+namespace {
+
+/// Weights [S,N] of S frames, or [1,N·T] of all at once, in the order of frames and then of places.
+at::Tensor frame_by_frame(const at::Tensor& weights, const models::Dimensions& d) {
+  if (d.options.attention_in != models::AttentionIn::joint) return weights.flatten();
+  return weights.view({d.grid().tokens(), d.frames()}).t().flatten();
+}
+
+/// From one query to all patches, [H,N], of the weights [S,H,T,T] of a layer.
+at::Tensor seen_from(int64_t query, const at::Tensor& weights, const models::Dimensions& d) {
+  const at::Tensor to_patches = weights.select(2, query).narrow(2, 1, weights.size(3) - 1);  // [S,H,N]
+  std::vector<at::Tensor> heads;
+  for (int64_t h = 0; h < weights.size(1); ++h) heads.push_back(frame_by_frame(to_patches.select(1, h), d));
+  return at::stack(heads);
+}
+
+int64_t query_of(int64_t patch, const models::Dimensions& d) {
+  const bool joint = d.options.attention_in == models::AttentionIn::joint;
+  return joint ? 1 + patch * d.frames() + d.frames() / 2 : 1 + patch;
+}
+
+}  // namespace
+
+std::vector<int64_t> layers_with_maps(const models::Model& model) {
+  const auto mechanisms = model.attentions();
+  std::vector<int64_t> layers;
+  for (size_t l = 0; l < mechanisms.size(); ++l) {
+    const bool over_time = model.dimensions().takes_clips() && mechanisms[l]->geometry().cls == 0;
+    if (!over_time) layers.push_back(static_cast<int64_t>(l));
+  }
+  return layers;
+}
 
 AttentionMaps attention_maps(models::Model& model, const at::Tensor& image, int64_t patch) {
   require_attention_maps(model);
-  const int64_t N = model.dimensions().grid().tokens(), cls = model.attentions().front()->geometry().cls;
-  if (patch < 0 || patch >= N)
-    throw std::invalid_argument("patch " + std::to_string(patch) + ": accepted is 0 to " + std::to_string(N - 1));
+  const models::Dimensions& d = model.dimensions();
+  const int64_t N = d.grid().tokens();
+  if (patch < 0 || patch >= N) throw std::invalid_argument(fmt::format("patch {}: accepted is 0 to {}", patch, N - 1));
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> layers, from_cls, from_patch;
-  for (int64_t l = 0; l < static_cast<int64_t>(model.attentions().size()); ++l) {
-    layers.push_back(model.inspect(image, l).probabilities);           // [1,H,T,T]
-    const at::Tensor to_patches = layers.back()[0].narrow(2, cls, N);  // [H,T,N]
-    from_cls.push_back(to_patches.select(1, 0));
-    from_patch.push_back(to_patches.select(1, cls + patch));
+  for (int64_t l : layers_with_maps(model)) {
+    layers.push_back(model.inspect(image, l).probabilities);  // [S,H,T,T]
+    from_cls.push_back(seen_from(0, layers.back(), d));
+    from_patch.push_back(seen_from(query_of(patch, d), layers.back(), d));
   }
-  return {at::stack(from_cls), at::stack(from_patch), rollout(layers)[0][0].narrow(0, cls, N)};
+  const at::Tensor through_all = rollout(layers).select(1, 0);  // [S,T]
+  return {at::stack(from_cls), at::stack(from_patch),
+          frame_by_frame(through_all.narrow(1, 1, through_all.size(1) - 1), d)};
 }
 
 }  // namespace fib::analysis

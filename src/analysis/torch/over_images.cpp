@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "analysis/torch/attention_maps.h"
 #include "analysis/torch/diversity.h"
 #include "attention/registry.h"
 
@@ -58,14 +59,17 @@ class InsideSums {
 }  // namespace
 
 std::optional<std::string> why_no_attention_maps(const models::Model& model) {
-  const attention::Grid grid = model.dimensions().grid();
-  for (const auto& mechanism : model.attentions()) {
+  const models::Dimensions& d = model.dimensions();
+  const bool joint = d.options.attention_in == models::AttentionIn::joint;
+  const attention::Grid grid = joint ? attention::Grid{d.grid().tokens(), d.frames()} : d.grid();
+  const auto mechanisms = model.attentions();
+  for (int64_t layer : layers_with_maps(model)) {
+    const auto& mechanism = mechanisms[static_cast<size_t>(layer)];
     const attention::MechanismInfo& info = mechanism->info();
     if (!info.map_refusal.empty()) return info.name + " " + info.map_refusal + ": it has no attention map";
     const attention::Geometry& g = mechanism->geometry();
     if (!(g.query_grid == grid && g.key_grid == grid && g.cls == 1))
-      return model.dimensions().row.name +
-             " does not attend from a class token over all patches in every layer: no maps";
+      return d.row.name + " does not attend from a class token over all patches in every layer: no maps";
   }
   return std::nullopt;
 }
@@ -78,7 +82,9 @@ std::vector<double> diversity_over(const TrainedModel& subject, const DatasetPtr
                                    const ImagesDone& done) {
   std::vector<double> values;
   for_each_batch(subject, images, done, [&](Batch& batch) {
-    const at::Tensor part = head_diversity(subject.module->head_outputs(images_of(batch), layer)).contiguous();
+    at::Tensor part = head_diversity(subject.module->head_outputs(images_of(batch), layer)).contiguous();
+    if (subject.module->dimensions().takes_clips())  // the mean of its frames
+      part = part.view({static_cast<int64_t>(batch.size()), -1}).mean(1);
     if (part.numel() != static_cast<int64_t>(batch.size()))
       throw std::invalid_argument(subject.model + " attends within windows: it has no head outputs of a whole image");
     values.insert(values.end(), part.data_ptr<double>(), part.data_ptr<double>() + part.numel());
@@ -89,6 +95,8 @@ std::vector<double> diversity_over(const TrainedModel& subject, const DatasetPtr
 InsideOver inside_over(const TrainedModel& subject, const DatasetPtr& images, int64_t layer, const RegionOf& region,
                        const ImagesDone& done) {
   require_attention_maps(*subject.module);
+  if (subject.module->dimensions().takes_clips())
+    throw std::invalid_argument(subject.model + " takes clips, and objects are known in images");
   InsideSums sums;
   for_each_batch(subject, images, done, [&](Batch& batch) {
     const at::Tensor weights = subject.module->inspect(images_of(batch), layer).probabilities;

@@ -11,7 +11,7 @@ std::vector<Prediction> predict_over(const training::TrainedModel& subject, cons
                                      const ImagesDone& done) {
   std::vector<Prediction> list;
   for_each_batch(subject, images, done, [&](Batch& batch) {
-    const auto [probability, predicted] = at::softmax(subject.module->forward(images_of(batch)), 1).max(1);
+    const auto [probability, predicted] = at::softmax(training::scores_of(*subject.module, batch), 1).max(1);
     for (size_t i = 0; i < batch.size(); ++i) {
       const auto at = static_cast<int64_t>(i);
       list.push_back(

@@ -41,7 +41,7 @@ double training_speed(training::Experiment& experiment, double seconds) {
 DataBench bench_data(const training::Recipe& recipe, double seconds) {
   training::Experiment experiment = training::prepare(recipe);
   const double loader = loader_speed(*experiment.task, seconds);
-  return {loader, training_speed(experiment, seconds)};
+  return {experiment.task->facts().samples, loader, training_speed(experiment, seconds)};
 }
 
 }  // namespace fib::bench

@@ -7,6 +7,7 @@
 namespace fib::bench {
 
 struct DataBench {
+  std::string samples = "images";         ///< what they are called
   double loader_images_per_second = 0;    ///< nobody computing
   double training_images_per_second = 0;  ///< the same batch again and again
   double ratio() const { return loader_images_per_second / training_images_per_second; }

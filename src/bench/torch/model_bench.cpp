@@ -24,7 +24,7 @@ std::vector<AttentionSpec> with_reference(const std::vector<AttentionSpec>& atte
 }
 
 models::Dimensions dimensions_of(const ModelBenchOptions& options, int64_t resolution, const AttentionSpec& attention) {
-  models::Options choice;
+  models::Options choice = options.choice;
   choice.attention = attention;
   choice.resolution = resolution;
   return models::dimensions(options.model, choice);

@@ -56,8 +56,9 @@ ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, in
   const PeakMemory memory;
   torch::manual_seed(0);
   const at::Tensor labels = at::randint(d.row.classes, {batch}, at::kLong);
-  batch_.tensors = {at::randn({batch, d.options.channels, d.height, d.width}),
-                    at::one_hot(labels, d.row.classes).to(at::kFloat)};
+  std::vector<int64_t> shape = d.sample_shape();
+  shape.insert(shape.begin(), batch);
+  batch_.tensors = {at::randn(shape), at::one_hot(labels, d.row.classes).to(at::kFloat)};
   models::Options options = d.options;
   options.resolution = d.height;
   options.width = d.width;

@@ -14,6 +14,7 @@ namespace fib::cli {
 struct BenchModelArguments {
   bench::ModelBenchOptions options;
   AttentionListArguments attention{.attentions = {"fibottention"}};
+  ClipArguments clip;
   std::vector<std::string> passes = {"forward"};
   std::vector<std::string> engine;  ///< compiled models instead
   std::string plot;
@@ -24,6 +25,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   command.add_option("--model", a.options.model, "a name of fib models")->type_name("NAME")->capture_default_str();
   add_integers(command, "--resolution", a.options.resolutions, kResolutions, "sides of square images; the model's own");
   add_attention_list_options(command, a.attention);
+  add_clip_options(command, a.clip);
   add_integer(command, "--batch", a.options.batch, {1, 65536}, "images at once")->capture_default_str();
   command.add_option("--pass", a.passes, "what is timed; training is a step of fib train with its default recipe")
       ->delimiter(',')

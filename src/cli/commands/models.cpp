@@ -79,6 +79,7 @@ nlohmann::ordered_json models_json(const std::vector<ListedModel>& models) {
                     {"heads", row.heads},
                     {"classes", row.classes},
                     {"kind", row.kind->name}});
+    if (row.frames > 0) list.back()["frames"] = row.frames;
     if (!row.stages.empty()) list.back()["stages"] = stages_json(row);
     if (!cost) list.back()["misfit"] = misfit;
   }
@@ -110,14 +111,16 @@ std::string models_text(const std::vector<ListedModel>& models, const AttentionS
                {"classes", right}});
   for (const auto& [row, cost, misfit] : models) {
     if (!cost) continue;
-    table.add_row({row.name, report::grouped(cost->parameters), fmt::format("{:.3f}", cost->total() / 1e9),
-                   std::to_string(row.resolution), std::to_string(row.patch),
-                   by_stage(row, &models::ModelRow::dim, &models::Stage::dim),
-                   by_stage(row, &models::ModelRow::depth, &models::Stage::depth),
-                   by_stage(row, &models::ModelRow::heads, &models::Stage::heads), report::grouped(row.classes)});
+    table.add_row(
+        {row.name, report::grouped(cost->parameters), fmt::format("{:.3f}", cost->total() / 1e9),
+         row.frames > 0 ? fmt::format("{} x {}", row.frames, row.resolution) : fmt::format("{}", row.resolution),
+         fmt::format("{}", row.patch), by_stage(row, &models::ModelRow::dim, &models::Stage::dim),
+         by_stage(row, &models::ModelRow::depth, &models::Stage::depth),
+         by_stage(row, &models::ModelRow::heads, &models::Stage::heads), report::grouped(row.classes)});
   }
   return table.to_string() +
-         fmt::format("\nWith {} attention, for one image. Other resolutions: fib flops.\n", attention.to_string()) +
+         fmt::format("\nWith {} attention, for one image, or one clip (frames x resolution). Others: fib flops.\n",
+                     attention.to_string()) +
          misfits_text(models);
 }
 

@@ -30,7 +30,7 @@ LookedAt from_dataset(const TrainedModel& subject, int64_t index, std::optional<
   if (i >= subject.dataset->size())
     throw std::invalid_argument(
         fmt::format("--index {}: {} has images 0 to {}", index, subject.data, subject.dataset->size() - 1));
-  LookedAt looked = report::look_at(subject, subject.dataset->image(i), patch);
+  LookedAt looked = report::look_at(subject, report::shown(subject, *subject.dataset, i), patch);
   looked.name = fmt::format("image {}", index);
   looked.label = subject.dataset->label(i);
   return looked;
@@ -41,7 +41,7 @@ std::vector<LookedAt> look_at_all(const MapsArguments& a, const TrainedModel& su
   std::vector<LookedAt> list;
   for (int64_t index : a.indices) list.push_back(from_dataset(subject, index, patch));
   for (const std::string& file : a.files) {
-    list.push_back(report::look_at(subject, read_image(file), patch));
+    list.push_back(report::look_at(subject, training::read_sample(file, subject.view.clip), patch));
     list.back().name = file;
   }
   return list;

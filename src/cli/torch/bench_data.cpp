@@ -21,14 +21,15 @@ void run(const BenchDataArguments& a, const Globals& globals) {
                                               {"model", recipe.model},
                                               {"attention", recipe.attention},
                                               {"batch", recipe.batch},
+                                              {"samples", b.samples},
                                               {"loader_images_per_second", b.loader_images_per_second},
                                               {"training_images_per_second", b.training_images_per_second},
                                               {"ratio", b.ratio()}}
                            .dump());
   } else if (!globals.quiet) {
-    fmt::print("{}: {:.0f} images/s from the loader alone\n", recipe.data, b.loader_images_per_second);
-    fmt::print("{} with {}: {:.0f} images/s in steps of training, batch {}\n", recipe.model, recipe.attention,
-               b.training_images_per_second, recipe.batch);
+    fmt::print("{}: {:.4g} {}/s from the loader alone\n", recipe.data, b.loader_images_per_second, b.samples);
+    fmt::print("{} with {}: {:.4g} {}/s in steps of training, batch {}\n", recipe.model, recipe.attention,
+               b.training_images_per_second, b.samples, recipe.batch);
     fmt::print("The loader is {:.1f} times as fast as training.\n", b.ratio());
   }
 }

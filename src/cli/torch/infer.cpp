@@ -36,9 +36,9 @@ void write_logits(AtomicFile& file, const at::Tensor& logits) {
 }
 
 void check_input(const at::Tensor& images, const std::string& file) {
-  if (images.dim() == 4 && images.numel() > 0) return;
-  throw std::runtime_error(
-      fmt::format("{} must hold images [B,C,H,W], got [{}]", file, fmt::join(images.sizes(), ",")));
+  if ((images.dim() == 4 || images.dim() == 5) && images.numel() > 0) return;
+  throw std::runtime_error(fmt::format("{} must hold images [B,C,H,W] or clips [B,C,T,H,W], got [{}]", file,
+                                       fmt::join(images.sizes(), ",")));
 }
 
 void run(const InferArguments& a, const Globals& globals) {
@@ -47,7 +47,8 @@ void run(const InferArguments& a, const Globals& globals) {
   const at::Tensor images = as_tensor(input);
   check_input(images, a.input);
   AtomicFile output(a.output);  // says now, not after the work, that it cannot be written
-  request.input = training::InputShape{images.size(1), images.size(2), images.size(3)};
+  request.input = training::InputShape{images.size(1), images.size(-2), images.size(-1)};
+  if (images.dim() == 5) request.input->frames = images.size(2);
   request.without_images = true;
   request.double_precision = a.dtype == "f64";
   const training::TrainedModel subject = open_subject(request, globals.quiet);

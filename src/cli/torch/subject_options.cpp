@@ -76,6 +76,7 @@ ModelRequest model_request(const SubjectArguments& a) {
   request.weights = a.weights;
   request.model = a.model;
   request.attention = attention_text(a.attention);
+  request.attention_in = a.clip.attention_in;
   request.data = a.data;
   request.resize = a.resize;
   request.crop = a.crop;

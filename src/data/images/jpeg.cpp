@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// clang-format off: jpeglib.h uses FILE without including it
-#include <jerror.h>
-#include <jpeglib.h>
-
+// jpeglib.h uses FILE without including it, and must come after.
+// clang-format off
 #include <cstdio>
+#include <jpeglib.h>
+#include <jerror.h>
 // clang-format on
 
 #include <array>

@@ -18,6 +18,7 @@ struct DatasetRequest {
   const std::filesystem::path& folder;
   DatasetPart part;
   bool verify;  ///< compare checksums too
+  DataOptions options = {};
 };
 
 DatasetPtr open_idx(const DatasetRequest& wanted);
@@ -30,6 +31,16 @@ DatasetPtr open_tiny_imagenet(const DatasetRequest& wanted);
 /// train/ and val/ (or test/) with a folder per class; without train/, the folder itself is what is tested on. Labels
 /// of both parts are those of train/.
 DatasetPtr open_image_folder(const DatasetRequest& wanted);
+
+/// Videos below train/ and val/ (or test/) with a folder per class; without train/ a seeded share of each class is held
+/// out to test on. These four have a validation part of their own or answer with none.
+DatasetPtr open_clip_folder(const DatasetRequest& wanted);
+/// A line for each video: "path label", or "path,pose,label" as the published code writes them.
+DatasetPtr open_clip_list(const DatasetRequest& wanted);
+/// Names such as Cook.Cleandishes_p02_r00_v02_c03.mp4 tell activity, person and camera.
+DatasetPtr open_smarthome(const DatasetRequest& wanted);
+/// Names such as a01/v02_s03_e00.avi tell action, view and subject.
+DatasetPtr open_nucla(const DatasetRequest& wanted);
 
 struct KnownDataset {
   DatasetRow row;
@@ -67,6 +78,13 @@ inline constexpr std::string_view kDigits[] = {"0", "1", "2", "3", "4", "5", "6"
 inline constexpr std::string_view kCifar10Classes[] = {"airplane", "automobile", "bird",  "cat",  "deer",
                                                        "dog",      "frog",       "horse", "ship", "truck"};
 
+inline constexpr std::string_view kSplitOptions[] = {"test", "seed"};
+inline constexpr std::string_view kListOptions[] = {"root", "test_list", "test", "seed"};
+inline constexpr std::string_view kSmarthomeOptions[] = {"split"};
+inline constexpr std::string_view kNuclaOptions[] = {"test_subjects", "test_views"};
+
+/// TimeSformer's.
+inline constexpr std::array<float, 3> kClipMean = {.45F, .45F, .45F}, kClipStd = {.225F, .225F, .225F};
 inline constexpr std::array<float, 3> kImagenetMean = {.485F, .456F, .406F}, kImagenetStd = {.229F, .224F, .225F};
 
 /// Means and deviations of the CIFARs are the published code's, ImageNet's are timm's. Only constants are taken from
@@ -151,6 +169,47 @@ inline constexpr KnownDataset kKnownDatasets[] = {
              .mean = kImagenetMean,
              .std = kImagenetStd},
      .open = open_image_folder},
+    {.row = {.name = "clips",
+             .what = "any folder of videos: train/ and val/ with a folder per class, or class folders alone, of which "
+                     "?test=SHARE (0.2) of each class is held out by ?seed=N (0)",
+             .how_to_get = "clips:PATH",
+             .mean = kClipMean,
+             .std = kClipStd,
+             .clips = true,
+             .options = kSplitOptions},
+     .open = open_clip_folder},
+    {.row = {.name = "clip-list",
+             .what =
+                 "a file with lines 'path label' or 'path,pose,label', below ?root=DIR; ?test_list=FILE, or a share "
+                 "held out as with clips",
+             .how_to_get = "clip-list:FILE",
+             .mean = kClipMean,
+             .std = kClipStd,
+             .clips = true,
+             .is_list = true,
+             .options = kListOptions},
+     .open = open_clip_list},
+    {.row = {.name = "smarthome",
+             .what = "Toyota Smarthome, trimmed: daily activities, ?split=cs (31 classes, persons divided) or cv2 (19 "
+                     "classes, cameras divided)",
+             .how_to_get = "https://project.inria.fr/toyotasmarthome (after registration)",
+             .folder = "smarthome",
+             .mean = kClipMean,
+             .std = kClipStd,
+             .clips = true,
+             .options = kSmarthomeOptions},
+     .open = open_smarthome},
+    {.row = {.name = "nucla",
+             .what = "Northwestern-UCLA Multiview Action 3D: ten actions, aNN/vNN_sNN_eNN.avi; ?test_subjects=9,10 or "
+                     "?test_views=3",
+             .how_to_get = "https://wangjiangb.github.io/my_data.html",
+             .folder = "nucla",
+             .classes = 10,
+             .mean = kClipMean,
+             .std = kClipStd,
+             .clips = true,
+             .options = kNuclaOptions},
+     .open = open_nucla},
 };
 
 }  // namespace fib

@@ -27,6 +27,30 @@ bool present(const DatasetFile& file, const std::filesystem::path& folder) {
                              : std::filesystem::exists(folder / file.name, unreadable);
 }
 
+bool has_path(const DatasetRow& row, const std::filesystem::path& path) {
+  std::error_code unreadable;
+  return row.is_list ? std::filesystem::is_regular_file(path, unreadable)
+                     : std::filesystem::is_directory(path, unreadable);
+}
+
+/// Of "key=value&key=value".
+DataOptions parse_options(const DatasetRow& row, std::string_view text) {
+  const std::vector<std::string> known(row.options.begin(), row.options.end());
+  DataOptions options;
+  while (!text.empty()) {
+    const std::string_view item = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(item.size() + 1, text.size()));
+    const size_t equals = item.find('=');
+    const std::string key(item.substr(0, equals));
+    if (std::ranges::find(known, key) == known.end())
+      throw std::invalid_argument(unknown_name(fmt::format("option of {}", row.name), key, known));
+    if (equals == std::string_view::npos || equals + 1 == item.size())
+      throw std::invalid_argument(fmt::format("'{}' after the path of {}: accepted is {}=VALUE", item, row.name, key));
+    options[key] = item.substr(equals + 1);
+  }
+  return options;
+}
+
 [[noreturn]] void refuse_missing(const DataSource& source) {
   std::vector<std::string> looked;
   for (const auto& place : source.places) looked.push_back(place.string());
@@ -59,14 +83,19 @@ DataSource parse_data_source(std::string_view text) {
   const size_t colon = text.find(':');
   DataSource source{&dataset_row(text.substr(0, colon)), {}};
   const DatasetRow& row = *source.row;
-  const std::string_view path = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  std::string_view path = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  if (const size_t mark = path.find('?'); !row.options.empty() && mark != std::string_view::npos) {
+    source.options = parse_options(row, path.substr(mark + 1));
+    path = path.substr(0, mark);
+  }
   if (!path.empty()) {
     source.places.emplace_back(path);
     if (!row.folder.empty()) source.places.push_back(std::filesystem::path(path) / row.folder);
     return source;
   }
   if (row.folder.empty())
-    throw std::invalid_argument(fmt::format("'{}' names no folder: accepted is {}:PATH", text, row.name));
+    throw std::invalid_argument(
+        fmt::format("'{}' names no {}: accepted is {}:PATH", text, row.is_list ? "file" : "folder", row.name));
   source.places.push_back(data_root() / row.folder);
   if (!row.installed.empty()) source.places.emplace_back(row.installed);
   return source;
@@ -76,8 +105,7 @@ std::vector<std::string> missing_files(const DatasetRow& row, const std::filesys
   std::vector<std::string> missing;
   for (const DatasetFile& file : row.files)
     if (!present(file, folder)) missing.emplace_back(file.name);
-  std::error_code unreadable;
-  if (row.files.empty() && !std::filesystem::is_directory(folder, unreadable)) missing.emplace_back("the folder");
+  if (row.files.empty() && !has_path(row, folder)) missing.emplace_back(row.is_list ? "the list" : "the folder");
   return missing;
 }
 

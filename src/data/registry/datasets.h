@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +15,7 @@
 
 namespace fib {
 
-enum class DatasetPart { train, test };
+enum class DatasetPart { train, validation, test };
 
 /// A file or folder that a dataset consists of. Gzipped files count as the file they contain.
 struct DatasetFile {
@@ -35,7 +36,10 @@ struct DatasetRow {
   int image_size = 0;           ///< 0: sizes vary
   int channels = 3;
   std::array<float, 3> mean{}, std{};
-  bool may_mirror = true;  ///< a mirrored image is of the same class
+  bool may_mirror = true;                       ///< a mirrored image is of the same class
+  bool clips = false;                           ///< videos, of which a model sees some frames
+  bool is_list = false;                         ///< its path names a file
+  std::span<const std::string_view> options{};  ///< that may follow the path: NAME:PATH?key=value&key=value
 };
 
 std::span<const DatasetRow> dataset_rows();
@@ -45,12 +49,16 @@ const DatasetRow& dataset_row(std::string_view name);
 /// Default places are below this: the environment variable FIB_DATA, else ~/.cache/fibottention, else ./data.
 std::filesystem::path data_root();
 
+/// What follows the path of a dataset that has options.
+using DataOptions = std::map<std::string, std::string>;
+
 /// "cifar10" or "cifar10:/path": which dataset, and the folders to look in, best first.
 struct DataSource {
   const DatasetRow* row = nullptr;
   std::vector<std::filesystem::path> places;
+  DataOptions options = {};
 };
-/// Throws std::invalid_argument for an unknown name and for a kind that needs a path without one.
+/// Throws std::invalid_argument for an unknown name or option, and for a kind that needs a path without one.
 DataSource parse_data_source(std::string_view text);
 /// The files of the dataset that the folder lacks.
 std::vector<std::string> missing_files(const DatasetRow& row, const std::filesystem::path& folder);

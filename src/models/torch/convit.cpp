@@ -173,7 +173,7 @@ void Convit::initialize() {
 }
 
 at::Tensor Convit::encoded(const at::Tensor& images) {
-  check_images(images);
+  check_input(images);
   at::Tensor x = add_branch(patch_embed_->forward(images), pos_embed_);
   x = at::dropout(x, dimensions().options.dropout, is_training());
   for (size_t i = 0; i < blocks_.size(); ++i) {

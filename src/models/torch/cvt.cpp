@@ -144,7 +144,7 @@ Cvt::Cvt(const Dimensions& dims) : Model(dims) {
 }
 
 at::Tensor Cvt::encoded(const at::Tensor& images) {
-  check_images(images);
+  check_input(images);
   at::Tensor image = images;
   for (const auto& stage : stages_) {
     const StageModule::Result result = stage->forward(image);

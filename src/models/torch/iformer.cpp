@@ -160,7 +160,7 @@ void Iformer::register_blocks(size_t stage) {
 }
 
 at::Tensor Iformer::encoded(const at::Tensor& images) {
-  check_images(images);
+  check_input(images);
   at::Tensor x = images;
   int64_t block = 0;
   for (const StageParts& stage : stages_) {

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <sstream>
 #include <stdexcept>
 
 #include "models/kinds.h"
@@ -12,7 +11,7 @@ namespace fib::models {
 
 using Builder = ModelPtr(const Dimensions& dims);
 /// Each in the file of its backbone.
-Builder make_vit, make_convit, make_swin, make_iformer, make_cvt, make_mvit;
+Builder make_vit, make_convit, make_swin, make_iformer, make_cvt, make_mvit, make_timesformer;
 
 namespace {
 
@@ -38,9 +37,13 @@ at::Tensor outputs_by_head(attention::Mechanism& mechanism, const attention::Inp
 }
 
 Builder* builder_of(const Kind& kind) {
-  static const std::pair<const char*, Builder*> kBuilders[] = {{"vit", make_vit},   {"convit", make_convit},
-                                                               {"swin", make_swin}, {"iformer", make_iformer},
-                                                               {"cvt", make_cvt},   {"mvit", make_mvit}};
+  static const std::pair<const char*, Builder*> kBuilders[] = {{"vit", make_vit},
+                                                               {"convit", make_convit},
+                                                               {"swin", make_swin},
+                                                               {"iformer", make_iformer},
+                                                               {"cvt", make_cvt},
+                                                               {"mvit", make_mvit},
+                                                               {"timesformer", make_timesformer}};
   for (const auto& [name, builder] : kBuilders) {
     if (std::string_view(kind.name) == name) return builder;
   }
@@ -74,14 +77,14 @@ at::Tensor Model::head_outputs(const at::Tensor& images, int64_t layer) {
 
 at::Tensor Model::adapted(const std::string&, const at::Tensor& stored) const { return stored; }
 
-void Model::check_images(const at::Tensor& images) const {
-  const bool good = images.dim() == 4 && images.size(1) == dims_.options.channels && images.size(2) == dims_.height &&
-                    images.size(3) == dims_.width;
-  if (good) return;
-  std::ostringstream message;
-  message << dims_.row.name << " takes images [B, " << dims_.options.channels << ", " << dims_.height << ", "
-          << dims_.width << "], got " << images.sizes();
-  throw std::invalid_argument(message.str());
+at::Tensor Model::made_of(const std::string&, const StoredTensors&) const { return {}; }
+
+void Model::check_input(const at::Tensor& images) const {
+  const std::vector<int64_t> shape = dims_.sample_shape();
+  if (images.dim() > 0 && images.sizes().slice(1) == at::IntArrayRef(shape)) return;
+  throw std::invalid_argument(fmt::format("{} takes {} [B, {}], got [{}]", dims_.row.name,
+                                          dims_.takes_clips() ? "clips" : "images", fmt::join(shape, ", "),
+                                          fmt::join(images.sizes(), ", ")));
 }
 
 void Model::take_dimensions(const Dimensions& dims) {

@@ -8,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,11 +24,14 @@ struct LayerView {
   at::Tensor head_outputs;   ///< [B,H,Tq,e], before the projection
 };
 
+/// The tensor of a name, undefined where there is none.
+using StoredTensors = std::function<at::Tensor(const std::string& name)>;
+
 class Model : public torch::nn::Module {
  public:
   explicit Model(const Dimensions& dims);
 
-  /// Pictures [B,C,h,w] to logits [B,classes].
+  /// Images [B,C,h,w], or clips [B,C,T,h,w], to logits [B,classes].
   at::Tensor forward(const at::Tensor& images) { return classify(features(images)); }
 
   /// All tokens after the last norm, [B,T,D].
@@ -50,10 +54,13 @@ class Model : public torch::nn::Module {
 
   /// A stored tensor as this model needs it, e.g. position embeddings on another grid; others are returned as they are.
   virtual at::Tensor adapted(const std::string& name, const at::Tensor& stored) const;
+  /// What a parameter begins with that the weights do not have, where they are of another kind of model that this one
+  /// can begin from; undefined: it is missing.
+  virtual at::Tensor made_of(const std::string& name, const StoredTensors& stored) const;
 
  protected:
-  /// Throws std::invalid_argument unless they are [B,C,h,w] of the model's size.
-  void check_images(const at::Tensor& images) const;
+  /// Throws std::invalid_argument unless they are [B,C,h,w] of the model's size, or clips [B,C,T,h,w].
+  void check_input(const at::Tensor& images) const;
   /// New sizes for the mechanisms and the model.
   void take_dimensions(const Dimensions& dims);
 

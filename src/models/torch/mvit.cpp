@@ -225,7 +225,7 @@ void Mvit::initialize() {
 }
 
 at::Tensor Mvit::tokens(const at::Tensor& images) {
-  check_images(images);
+  check_input(images);
   const at::Tensor embedded = patch_embed_->forward(images);
   attention::Grid grid{embedded.size(2), embedded.size(3)};
   at::Tensor x = to_tokens(embedded).contiguous();

@@ -222,7 +222,7 @@ void Swin::place_windows() {
 }
 
 at::Tensor Swin::tokens(const at::Tensor& images) {
-  check_images(images);
+  check_input(images);
   at::Tensor x = at::dropout(patch_embed_->forward(images), dimensions().options.dropout, is_training());
   for (const auto& stage : stages_) x = stage->forward(x);
   return norm_->forward(x);

@@ -43,7 +43,7 @@ void Vit::initialize() {
 }
 
 at::Tensor Vit::embed(const at::Tensor& images) {
-  check_images(images);
+  check_input(images);
   const at::Tensor cls = cls_token_.expand({images.size(0), -1, -1});
   const at::Tensor x = at::cat({cls, patch_embed_->forward(images)}, 1);  // [B,T,D]
   return at::dropout(add_branch(x, pos_embed_), dimensions().options.dropout, is_training());

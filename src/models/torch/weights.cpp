@@ -131,12 +131,17 @@ void plan_tensor(Plan& plan, Problems& problems, const Model& model, const Safet
                  const std::pair<std::string, at::Tensor>& target, const LoadOptions& options) {
   const auto& [name, parameter] = target;
   if (is_constructed(name)) return;
-  const TensorView* view = file.find(name);
-  if (view == nullptr) {
+  const auto stored = [&](const std::string& wanted) {
+    const TensorView* view = file.find(wanted);
+    return view != nullptr ? to_tensor(*view) : at::Tensor();
+  };
+  at::Tensor value = stored(name);
+  if (!value.defined()) value = model.made_of(name, stored);
+  if (!value.defined()) {
     problems.missing.add(name);
     return;
   }
-  const at::Tensor value = model.adapted(name, to_tensor(*view));
+  value = model.adapted(name, value);
   if (value.sizes() == parameter.sizes()) {
     plan.emplace_back(parameter, value);
   } else if (!(options.new_classifier && belongs_to(name, model.dimensions().row.kind->classifier))) {
@@ -177,6 +182,11 @@ int64_t stored_channels(const SafetensorsFile& file, const ModelRow& row) {
   return stem != nullptr && stem->shape.size() == 4 ? stem->shape[1] : 0;
 }
 
+std::optional<int64_t> stored_frames(const SafetensorsFile& file) {
+  const TensorView* times = file.find("time_embed");
+  return times != nullptr && times->shape.size() == 3 ? std::optional(times->shape[1]) : std::nullopt;
+}
+
 bool is_constructed(const std::string& name) {
   static const std::unordered_set<std::string> kLeaves = {"relative_position_index", "attn_mask",
                                                           "num_batches_tracked"};
@@ -203,6 +213,7 @@ ModelPtr make_with_weights(const std::string& name, const std::filesystem::path&
   const SafetensorsFile weights(file);
   const TensorView* head = weights.find(std::string(find_row(name).kind->classifier) + ".weight");
   if (!options.classes && head != nullptr && head->shape.size() == 2) options.classes = head->shape[0];
+  if (!options.frames && find_row(name).frames > 0) options.frames = stored_frames(weights);
   // A new classifier is not in the file, so it has to come from the initialisation.
   options.initialize = load.new_classifier;
   if (options.widths.empty()) options.widths = stored_widths(weights, find_row(name));

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/safetensors.h"
@@ -33,6 +34,9 @@ std::vector<BlockWidth> stored_widths(const SafetensorsFile& file, const ModelRo
 
 /// Channels of the images that the weights take; 0 where the file does not have the parameter that tells it.
 int64_t stored_channels(const SafetensorsFile& file, const ModelRow& row);
+
+/// Frames of the clips that the weights were made for; none where they are of images.
+std::optional<int64_t> stored_frames(const SafetensorsFile& file);
 
 /// A model as the file describes it: the number of classes comes from the weights unless `options` gives one, and so do
 /// the widths of a pruned model.

@@ -16,7 +16,7 @@ constexpr int kShownSide = 128;
 /// A table with more classes than this cannot be read; its largest entries can.
 constexpr size_t kMostClasses = 20;
 
-Pixels plain(const SquareImage& p) { return {{}, p.side, p.side, p.rgb}; }
+Pixels plain(const SquareImage& p) { return {{}, p.width(), p.side, p.rgb}; }
 
 std::string figure(const std::string& image, const std::string& caption) {
   return fmt::format("<figure class=\"image\">{}<figcaption>{}</figcaption></figure>\n", image, caption);

@@ -39,8 +39,8 @@ std::string section(const std::string& id, const std::string& title, const std::
 
 std::string image_tag(const Pixels& pixels, int shown_side, const std::string& alt) {
   return fmt::format("<img src=\"{}\" width=\"{}\" height=\"{}\" alt=\"{}\">",
-                     png_uri(encode_png(pixels.rgb, pixels.width, pixels.height)), shown_side, shown_side,
-                     escaped_markup(alt));
+                     png_uri(encode_png(pixels.rgb, pixels.width, pixels.height)),
+                     shown_side * static_cast<int>(pixels.width / pixels.height), shown_side, escaped_markup(alt));
 }
 
 std::string class_label(const Page& page, int64_t index) {

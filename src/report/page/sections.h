@@ -18,7 +18,7 @@ std::string commands_section(const Page& page);
 
 /// A heading with a sentence, and what belongs to it.
 std::string section(const std::string& id, const std::string& title, const std::string& lead, const std::string& body);
-/// <img> of a small image, drawn with sharp pixels.
+/// <img> of a small image, or of a strip as much wider, drawn with sharp pixels.
 std::string image_tag(const Pixels& pixels, int shown_side, const std::string& alt);
 std::string class_label(const Page& page, int64_t index);
 

@@ -10,12 +10,29 @@
 namespace fib::report {
 namespace {
 
-at::Tensor input_of(const training::TrainedModel& subject, const Image& image) {
-  const Pipeline pipeline(subject.view);
-  at::Tensor x = at::empty({1, pipeline.channels(), pipeline.input_size(), pipeline.input_size()});
+/// Where evaluation sees several squares, the middle one.
+Pipeline middle_view(const training::TrainedModel& subject) {
+  PipelineConfig view = subject.view;
+  view.views = 1;
+  return Pipeline(view);
+}
+
+at::Tensor input_of(const training::TrainedModel& subject, const std::vector<Image>& frames) {
+  std::vector<int64_t> shape = subject.module->dimensions().sample_shape();
+  shape.insert(shape.begin(), 1);
+  at::Tensor x = at::empty(shape);
   CounterRng unused(0);
-  pipeline.apply(image, unused, x.data_ptr<float>());
+  middle_view(subject).apply(frames, unused, x.data_ptr<float>());
   return x;
+}
+
+/// Images of one size, side by side.
+SquareImage strip_of(const std::vector<Image>& images) {
+  SquareImage strip{static_cast<uint32_t>(images.front().width), {}, static_cast<uint32_t>(images.size())};
+  for (int64_t y = 0; y < images.front().height; ++y) {
+    for (const Image& image : images) strip.rgb.insert(strip.rgb.end(), image.row(y), image.row(y) + 3 * image.width);
+  }
+  return strip;
 }
 
 MapsOfQuery maps_of(const std::string& title, const at::Tensor& maps, std::optional<size_t> marked) {
@@ -26,26 +43,37 @@ MapsOfQuery maps_of(const std::string& title, const at::Tensor& maps, std::optio
 
 }  // namespace
 
-SquareImage small_view(const training::TrainedModel& subject, const Image& image) {
+SquareImage small_view(const training::TrainedModel& subject, const std::vector<Image>& frames) {
   CounterRng unused(0);
-  Image input = Pipeline(subject.view).transformed(image, unused);
+  const Pipeline pipeline = middle_view(subject);
   // Four pixels per patch are enough to see the image behind them.
   const int64_t enough = std::max<int64_t>(56, 4 * subject.module->dimensions().grid().width);
-  if (enough < input.width) input = resize(input, {enough, enough}, Filter::bicubic);
-  return {static_cast<uint32_t>(input.width), std::move(input.pixels)};
+  std::vector<Image> small;
+  small.reserve(frames.size());
+  for (const Image& frame : frames) {
+    small.push_back(pipeline.transformed(frame, unused));
+    if (enough < small.back().width) small.back() = resize(small.back(), {enough, enough}, Filter::bicubic);
+  }
+  return strip_of(small);
 }
 
-LookedAt look_at(const training::TrainedModel& subject, const Image& image, std::optional<int64_t> patch) {
+std::vector<Image> shown(const training::TrainedModel& subject, const Dataset& data, size_t index) {
+  CounterRng unused(0);
+  return data.frames(index, subject.view.clip, unused);
+}
+
+LookedAt look_at(const training::TrainedModel& subject, const std::vector<Image>& frames,
+                 std::optional<int64_t> patch) {
   const at::NoGradGuard no_grad;
   const attention::Grid grid = subject.module->dimensions().grid();
-  const at::Tensor x = input_of(subject, image);
+  const at::Tensor x = input_of(subject, frames);
   const at::Tensor probabilities = at::softmax(subject.module->forward(x)[0], 0);
   LookedAt looked;
   looked.predicted = probabilities.argmax().item<int64_t>();
   looked.probability = probabilities[looked.predicted].item<double>();
   looked.patch = patch.value_or(grid.height / 2 * grid.width + grid.width / 2);
   looked.maps = analysis::attention_maps(*subject.module, x, looked.patch);
-  looked.image = small_view(subject, image);
+  looked.image = small_view(subject, frames);
   return looked;
 }
 

@@ -21,11 +21,15 @@ struct LookedAt {
   analysis::AttentionMaps maps;
 };
 
-/// `patch` counts in reading order; none is the middle one. Throws what analysis::attention_maps throws.
-LookedAt look_at(const training::TrainedModel& subject, const Image& image, std::optional<int64_t> patch);
+/// An image, or the frames of a clip. `patch` counts in reading order; none is the middle one. Throws what
+/// analysis::attention_maps throws.
+LookedAt look_at(const training::TrainedModel& subject, const std::vector<Image>& frames, std::optional<int64_t> patch);
 
-/// An image as the model sees it, small enough to be shown often.
-SquareImage small_view(const training::TrainedModel& subject, const Image& image);
+/// As the model sees them, from the middle, small enough to be shown often: an image, or frames side by side.
+SquareImage small_view(const training::TrainedModel& subject, const std::vector<Image>& frames);
+
+/// What the model is shown of an item: an image, or the frames of a clip.
+std::vector<Image> shown(const training::TrainedModel& subject, const Dataset& data, size_t index);
 
 /// The name of a class, or its number.
 std::string class_name(const DatasetInfo& info, int64_t index);

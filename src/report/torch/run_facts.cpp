@@ -30,9 +30,11 @@ void add_summary(PageRun& run, const TrainedModel& subject) {
 }
 
 void add_support(PageRun& run, const TrainedModel& subject) {
-  const auto mechanism = subject.module->attentions().front();
-  if (!mechanism->info().support_set) return;
-  run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
+  for (const auto& mechanism : subject.module->attentions()) {
+    if (!mechanism->info().support_set) continue;
+    run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
+    return;
+  }
 }
 
 void add_diversity(PageRun& run, const TrainedModel& subject, int64_t images) {
@@ -50,15 +52,15 @@ void add_predictions(PageRun& run, const TrainedModel& subject, const ReportEffo
   const auto predictions = analysis::predict_over(subject, images, {});
   run.confusion = analysis::confusion(predictions, subject.module->dimensions().row.classes);
   for (const auto& p : analysis::worst_mistakes(predictions, static_cast<size_t>(effort.mistakes)))
-    run.mistakes.push_back(
-        {images->item_name(p.index), small_view(subject, images->image(p.index)), p.truth, p.predicted, p.probability});
+    run.mistakes.push_back({images->item_name(p.index), small_view(subject, shown(subject, *images, p.index)), p.truth,
+                            p.predicted, p.probability});
 }
 
 void add_maps(PageRun& run, const TrainedModel& subject, const ReportEffort& effort) {
   if (analysis::why_no_attention_maps(*subject.module)) return;
   const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.samples));
   for (size_t i = 0; i < images->size(); ++i) {
-    const LookedAt looked = look_at(subject, images->image(i), std::nullopt);
+    const LookedAt looked = look_at(subject, shown(subject, *images, i), std::nullopt);
     const at::Tensor last = looked.maps.from_cls[looked.maps.from_cls.size(0) - 1];
     run.maps.push_back(
         {numbers(looked.maps.rollout), mean_of_heads(number_rows(last)), looked.predicted, looked.probability});
@@ -71,7 +73,7 @@ std::vector<Sample> report_samples(const TrainedModel& subject, const ReportEffo
   const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.samples));
   std::vector<Sample> samples;
   for (size_t i = 0; i < images->size(); ++i)
-    samples.push_back({images->item_name(i), small_view(subject, images->image(i)), images->label(i)});
+    samples.push_back({images->item_name(i), small_view(subject, shown(subject, *images, i)), images->label(i)});
   return samples;
 }
 

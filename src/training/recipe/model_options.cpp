@@ -17,6 +17,8 @@ models::Options model_options(const Recipe& recipe, const DataShape& data) {
           .patch = unless_zero(recipe.patch),
           .classes = unless_zero(data.classes),
           .channels = data.channels,
+          .frames = unless_zero(recipe.frames),
+          .attention_in = models::attention_in_of(recipe.attention_in),
           .widths = {},
           .pool = recipe.pool == "mean" ? models::Pool::mean : models::Pool::token,
           .dropout = recipe.dropout,
@@ -36,6 +38,12 @@ models::ModelCard recipe_card(const Recipe& recipe) {
   card.mean.assign(data.mean.begin(), data.mean.begin() + data.channels);
   card.std.assign(data.std.begin(), data.std.begin() + data.channels);
   card.crop_ratio = recipe.eval_crop;
+  card.crops = recipe.eval_crops;
+  if (data.clips) {
+    card.frames = recipe.frames;
+    card.sampling_rate = recipe.sampling_rate;
+    card.attention_in = recipe.attention_in;
+  }
   card.class_names.assign(data.class_names.begin(), data.class_names.end());
   return card;
 }

@@ -210,6 +210,7 @@ void check_recipe(const Recipe& r) {
           "schedule = \"milestones\" needs the epochs at which the learning rate falls: milestones is empty");
   require(r.min_lr <= r.peak_lr(),
           "min_lr " + number_text(r.min_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
+  require(r.eval_crops != 2, "eval_crops 2: accepted are 1 and 3");
   // Averages would be of weights whose masks were others.
   require(r.prune_ratio == 0 || r.ema == 0,
           "pruning takes the weights of the last step: ema must be 0, got " + number_text(r.ema));

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "models/table.h"
 #include "training/recipe/options.h"
 #include "training/recipe/schedule.h"
 #include "training/update.h"
@@ -16,8 +17,15 @@ std::vector<Option> model_options() {
   return {
       {"model", "model", &Recipe::model, "a name that `fib models` lists"},
       {"model", "attention", &Recipe::attention, "NAME or NAME:key=value,… as `fib attentions` lists them"},
+      {"model",
+       "attention_in",
+       &Recipe::attention_in,
+       "of models for clips: within frames, over time, both, or over all patches of all frames at once",
+       {},
+       models::attention_in_names()},
       {"model", "resolution", &Recipe::resolution, "side of the pictures in pixels; 0: the model's own", kNotNegative},
       {"model", "patch", &Recipe::patch, "side of a patch in pixels; 0: the model's own", kNotNegative},
+      {"model", "frames", &Recipe::frames, "of a clip; 0: the model's own", kNotNegative},
       {"model", "pool", &Recipe::pool, "what the classifier sees", {}, {"token", "mean"}},
       {"model", "dropout", &Recipe::dropout, "after embeddings, projections and in the MLP", kRate},
       {"model", "attention_dropout", &Recipe::attention_dropout, "of attention weights", kRate},
@@ -39,6 +47,8 @@ std::vector<Option> data_options() {
       {"data", "limit_per_class", &Recipe::limit_per_class, "most training images of a class; 0: no limit",
        kNotNegative},
       {"data", "split_seed", &Recipe::split_seed, "which images are held out", kNotNegative},
+      {"data", "sampling_rate", &Recipe::sampling_rate,
+       "thirtieths of a second from one frame of a clip to the next that is seen", kAtLeastOne},
       {"data",
        "workers",
        &Recipe::workers,
@@ -56,9 +66,9 @@ std::vector<Option> augment_options() {
       {"augment",
        "crop",
        &Recipe::crop,
-       "random resized crop, random shift, or the whole picture",
+       "random resized crop, random shift, random place after a random resize (clips), or the whole image",
        {},
-       {"resized", "padded", "none"}},
+       {"resized", "padded", "jittered", "none"}},
       {"augment",
        "crop_scale",
        &Recipe::crop_scale,
@@ -66,6 +76,8 @@ std::vector<Option> augment_options() {
        {.least = 0, .most = 1, .open_least = true}},
       {"augment", "crop_ratio", &Recipe::crop_ratio, "width over height of a resized crop", kPositive},
       {"augment", "crop_padding", &Recipe::crop_padding, "pixels that a padded crop shifts by at most", kNotNegative},
+      {"augment", "crop_sides", &Recipe::crop_sides, "shorter side, in pixels, that a jittered crop is cut from",
+       kAtLeastOne},
       {"augment", "flip", &Recipe::flip, "probability of a horizontal flip", kShare},
       {"augment", "color_jitter", &Recipe::color_jitter,
        "of brightness, contrast, saturation; unused with rand_augment", kNotNegative},
@@ -80,6 +92,11 @@ std::vector<Option> augment_options() {
        &Recipe::eval_crop,
        "share of the side that evaluation sees",
        {.least = 0, .most = 1, .open_least = true}},
+      {"augment",
+       "eval_crops",
+       &Recipe::eval_crops,
+       "squares along the longer side whose scores are averaged: 1 or 3",
+       {.least = 1, .most = 3}},
   };
 }
 

@@ -20,8 +20,10 @@ struct Recipe {
   // model
   std::string model = "vit_micro_patch2_28";
   std::string attention = "fibottention";
+  std::string attention_in = "spatial";
   int64_t resolution = 0;
   int64_t patch = 0;
+  int64_t frames = 0;
   std::string pool = "token";
   double dropout = 0;
   double attention_dropout = 0;
@@ -34,6 +36,7 @@ struct Recipe {
   double train_fraction = 1;
   int64_t limit_per_class = 0;
   int64_t split_seed = 0;
+  int64_t sampling_rate = 32;
   int64_t workers = 0;
   int64_t prefetch = 4;
   bool skip_bad = false;
@@ -43,6 +46,7 @@ struct Recipe {
   Span crop_scale = {0.08, 1};
   Span crop_ratio = {0.67, 1.5};
   int64_t crop_padding = 4;
+  Span crop_sides = {256, 320};
   double flip = 0.5;
   double color_jitter = 0;
   std::string rand_augment;
@@ -52,6 +56,7 @@ struct Recipe {
   double mix_probability = 1;
   double mix_switch = 0.5;
   double eval_crop = 1;
+  int64_t eval_crops = 1;
 
   // optimizer
   std::string optimizer = "adamw";

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/torch/classification.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -46,7 +49,7 @@ struct Sums {
 void add_batch(Sums& sums, models::Model& model, Batch& batch) {
   if (batch.size() == 0) return;
   const at::Tensor labels = at::from_blob(batch.labels.data(), {static_cast<int64_t>(batch.size())}, at::kLong);
-  sums.add(model.forward(images_of(batch)), labels);
+  sums.add(scores_of(model, batch), labels);
 }
 
 at::Tensor targets_of(const Batch& batch, int64_t classes, double smoothing) {
@@ -109,10 +112,15 @@ double seconds_of(attention::Mechanism& mechanism, int64_t batch) {
   return best;
 }
 
-PipelineConfig training_config(const Recipe& recipe, const DatasetInfo& data, int input_size) {
-  static const std::map<std::string, CropMode> kCrops = {
-      {"resized", CropMode::random_resized}, {"padded", CropMode::padded}, {"none", CropMode::resize}};
-  PipelineConfig config = evaluation_config(data, input_size, 1);
+PipelineConfig training_config(const Recipe& recipe, const DatasetInfo& data, const models::Dimensions& dims) {
+  static const std::map<std::string, CropMode> kCrops = {{"resized", CropMode::random_resized},
+                                                         {"padded", CropMode::padded},
+                                                         {"jittered", CropMode::jittered},
+                                                         {"none", CropMode::resize}};
+  PipelineConfig config = evaluation_config(data, static_cast<int>(dims.height), 1);
+  config.clip = clip_sampling(dims, data, recipe.sampling_rate);
+  config.clip.random_start = true;
+  config.short_sides = {std::llround(recipe.crop_sides.low), std::llround(recipe.crop_sides.high)};
   config.crop = kCrops.at(recipe.crop);
   config.crop_range = {{recipe.crop_scale.low, recipe.crop_scale.high},
                        {recipe.crop_ratio.low, recipe.crop_ratio.high}};
@@ -137,14 +145,14 @@ LoaderOptions loader_options(const Recipe& recipe, const RankInfo& rank) {
   return options;
 }
 
-std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, int64_t size,
+std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
                                         const RankInfo& rank) {
   LoaderOptions options = loader_options(recipe, rank);
   options.mix = {.mixup_alpha = recipe.mixup,
                  .cutmix_alpha = recipe.cutmix,
                  .probability = recipe.mix_probability,
                  .switch_probability = recipe.mix_switch};
-  const Pipeline pipeline(training_config(recipe, data->info(), static_cast<int>(size)));
+  const Pipeline pipeline(training_config(recipe, data->info(), dims));
   return std::make_unique<Loader>(data, pipeline, options);
 }
 
@@ -158,8 +166,24 @@ models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
 }  // namespace
 
 at::Tensor images_of(Batch& batch) {
-  return at::from_blob(batch.images.data(),
-                       {static_cast<int64_t>(batch.size()), batch.channels, batch.height, batch.width});
+  std::vector<int64_t> shape = {static_cast<int64_t>(batch.size()) * batch.views, batch.channels, batch.height,
+                                batch.width};
+  if (batch.frames > 0) shape.insert(shape.begin() + 2, batch.frames);
+  return at::from_blob(batch.images.data(), shape);
+}
+
+at::Tensor scores_of(models::Model& model, Batch& batch) {
+  const at::Tensor logits = model.forward(images_of(batch));  // [B·views,classes]
+  return batch.views == 1 ? logits : logits.view({-1, batch.views, logits.size(1)}).mean(1);
+}
+
+ClipSampling clip_sampling(const models::Dimensions& dims, const DatasetInfo& data, int64_t rate) {
+  if (dims.takes_clips() != data.clips)
+    throw std::invalid_argument(fmt::format("{} takes {}, {} has {}", dims.row.name,
+                                            dims.takes_clips() ? "clips" : "images", data.name,
+                                            data.clips ? "clips" : "images"));
+  if (!dims.takes_clips()) return {};
+  return {.frames = static_cast<int>(dims.frames()), .rate = static_cast<int>(rate)};
 }
 
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets) {
@@ -184,7 +208,8 @@ Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGro
 AttentionFacts attention_facts(models::Model& model, int64_t samples) {
   const std::vector<attention::MechanismPtr> mechanisms = model.attentions();
   const std::vector<models::AttentionLayer> layers = models::attention_layers(model.dimensions());
-  const attention::Cost cost = mechanisms.front()->cost();
+  const auto asked = std::ranges::find_if(layers, &models::AttentionLayer::replaced);
+  const attention::Cost cost = mechanisms[static_cast<size_t>(asked - layers.begin()) % layers.size()]->cost();
   AttentionFacts facts{.pruning_ratio = cost.pruning_ratio, .pruning_ratio_with_cls = cost.pruning_ratio_with_cls};
   for (size_t i = 0; i < layers.size(); ++i) facts.seconds += seconds_of(*mechanisms[i], samples * layers[i].samples);
   return facts;
@@ -208,7 +233,7 @@ TaskFacts ClassificationTask::facts() const {
   std::vector<std::string> notices;
   for (const auto* loader : {&data_.train, &data_.test})
     if (*loader) std::ranges::copy((*loader)->dataset().info().notices, std::back_inserter(notices));
-  return {.samples = "images",
+  return {.samples = model_->dimensions().takes_clips() ? "clips" : "images",
           .train = size(data_.train),
           .validation = size(data_.validation),
           .test = size(data_.test),
@@ -244,6 +269,7 @@ models::ModelCard model_card(const Recipe& recipe, const models::Model& model, c
   const models::Dimensions& dims = model.dimensions();
   card.resolution = dims.height;
   card.patch = dims.row.patch;
+  if (dims.takes_clips()) card.frames = dims.frames();
   const PipelineConfig& view = test.pipeline().config();
   card.channels = view.channels;
   card.mean = view.mean;
@@ -253,14 +279,16 @@ models::ModelCard model_card(const Recipe& recipe, const models::Model& model, c
   return card;
 }
 
-std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,
+std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
                                           const RankInfo& rank) {
   LoaderOptions options = loader_options(recipe, rank);
   if (recipe.eval_batch > 0) options.sampler.batch = static_cast<size_t>(recipe.eval_batch * rank.world);
   options.sampler.shuffle = false;
   options.sampler.drop_last = false;
-  const Pipeline pipeline(evaluation_config(data->info(), static_cast<int>(input_size), recipe.eval_crop));
-  return std::make_unique<Loader>(data, pipeline, options);
+  PipelineConfig config = evaluation_config(data->info(), static_cast<int>(dims.height), recipe.eval_crop);
+  config.clip = clip_sampling(dims, data->info(), recipe.sampling_rate);
+  config.views = static_cast<int>(recipe.eval_crops);
+  return std::make_unique<Loader>(data, Pipeline(config), options);
 }
 
 Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
@@ -271,12 +299,12 @@ Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
   const models::ModelPtr model = make_model(recipe, data.train->info());
   Experiment experiment{.recipe = recipe};
   if (recipe.prune_ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe);
-  const int64_t size = model->dimensions().height;
-  ClassificationData loaders{.train = training_loader(data.train, recipe, size, rank)};
+  const models::Dimensions& dims = model->dimensions();
+  ClassificationData loaders{.train = training_loader(data.train, recipe, dims, rank)};
   const auto judged_by = [&](const DatasetPtr& images) {
     const bool all = recipe.eval_images == 0;
     return evaluation_loader(all ? images : evenly_chosen(images, static_cast<size_t>(recipe.eval_images)), recipe,
-                             size, rank);
+                             dims, rank);
   };
   if (data.validation) loaders.validation = judged_by(data.validation);
   loaders.test = judged_by(data.test);

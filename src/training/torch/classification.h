@@ -27,14 +27,22 @@ struct Accuracy {
 Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group,
                           const EvaluationHooks& hooks = {});
 
-/// A view [B,C,h,w] of the batch, which must outlive it.
+/// A view [B,C,h,w] of the batch, or [B,C,T,h,w] of clips, which it must outlive; each view of a sample is one of B.
 at::Tensor images_of(Batch& batch);
+
+/// Logits [B,classes], of samples that are shown in several views their mean.
+at::Tensor scores_of(models::Model& model, Batch& batch);
+
+/// The frames that a model takes of a clip; none of images. Throws std::invalid_argument where it takes clips and the
+/// data has images, or the other way round.
+ClipSampling clip_sampling(const models::Dimensions& dims, const DatasetInfo& data, int64_t rate);
 
 /// The mean over the batch of -Σ target · log softmax(logits), both [B,classes].
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
-/// What a model's mechanisms cost for `samples` images: the ratios of its first layer, the time of all of them with
-/// random queries, keys and values and without the projections around them, the best of three.
+/// What a model's mechanisms cost for `samples` images: the ratios of the first layer that is the attention asked for,
+/// the time of all of them with random queries, keys and values and without the projections around them, the best of
+/// three.
 AttentionFacts attention_facts(models::Model& model, int64_t samples);
 
 /// Blocks of each stage.
@@ -77,7 +85,7 @@ Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank);
 models::ModelCard model_card(const Recipe& recipe, const models::Model& model, const Loader& test);
 
 /// Batches of a whole dataset in its order, as evaluation sees them.
-std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, int64_t input_size,
+std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
                                           const RankInfo& rank = {});
 
 }  // namespace fib::training

@@ -51,7 +51,7 @@ PruningResult::Stage tested(const std::string& name, models::Model& model, const
   const DatasetPtr data = open_dataset(recipe.data, DatasetPart::test);
   ProcessGroup alone;
   return {name, model.cost().parameters,
-          measure_accuracy(model, *evaluation_loader(data, recipe, model.dimensions().height), alone)};
+          measure_accuracy(model, *evaluation_loader(data, recipe, model.dimensions()), alone)};
 }
 
 /// The model that the search began with.
@@ -156,7 +156,7 @@ models::ModelPtr compressed(const models::Vit& model, const std::vector<models::
 PruningResult finish_pruning(const PruningSearch& search, const Recipe& recipe, const RunFiles& files) {
   const models::ModelPtr small = search.pruned_model();
   PruningResult result{.stages = {}, .weights = files.pruned()};
-  const auto test = evaluation_loader(open_dataset(recipe.data, DatasetPart::test), recipe, small->dimensions().height);
+  const auto test = evaluation_loader(open_dataset(recipe.data, DatasetPart::test), recipe, small->dimensions());
   models::save_weights(*small, result.weights, models::to_metadata(model_card(recipe, *small, *test)));
   if (!recipe.weights.empty()) result.stages.push_back(tested_before(recipe));
   result.stages.push_back(tested("pruned", *small, recipe));

@@ -12,6 +12,7 @@
 #include "models/torch/weights.h"
 #include "training/recipe/model_options.h"
 #include "training/run/directory.h"
+#include "training/torch/classification.h"
 
 namespace fib::training {
 namespace {
@@ -62,6 +63,7 @@ ModelCard card_of(const ModelRequest& request) {
   ModelCard card;
   card.model = request.model;
   if (!request.attention.empty()) card.attention = AttentionSpec::parse(request.attention).to_string();
+  card.attention_in = request.attention_in;
   card.resolution = request.crop;
   card.mean = request.mean;
   card.std = request.std;
@@ -121,6 +123,7 @@ PipelineConfig view_of(const ModelCard& card) {
   view.mean = spread(card.mean, static_cast<size_t>(card.channels));
   view.std = spread(card.std, static_cast<size_t>(card.channels));
   view.crop_ratio = card.crop_ratio;
+  view.views = static_cast<int>(card.crops);
   return view;
 }
 
@@ -130,6 +133,7 @@ models::ModelPtr load(const ModelCard& card, const std::filesystem::path& weight
     options.channels = request.input->channels;
     options.resolution = request.input->height;
     options.width = request.input->width;
+    options.frames = request.input->frames;
   }
   const models::LoadOptions how{.new_classifier = false, .type = request.double_precision ? at::kDouble : at::kFloat};
   models::ModelPtr module = models::make_with_weights(card.model, weights, options, how);
@@ -191,6 +195,12 @@ TrainedModel open_model(const ModelRequest& request) {
   apply_resize(told.card, request.resize);
   opened.module = load(told.card, file, request);
   describe(opened, told, request);
+  const models::Dimensions& dims = opened.module->dimensions();
+  if (opened.dataset) {
+    opened.view.clip = clip_sampling(dims, opened.dataset->info(), told.card.sampling_rate);
+  } else if (dims.takes_clips()) {
+    opened.view.clip = {.frames = static_cast<int>(dims.frames()), .rate = static_cast<int>(told.card.sampling_rate)};
+  }
   return opened;
 }
 
@@ -203,9 +213,13 @@ std::unique_ptr<Loader> TrainedModel::loader(const DatasetPtr& images) const {
 
 std::string TrainedModel::input_text() const {
   const int64_t shorter = shorter_side(view.input_size, view.crop_ratio);
-  const std::string frame =
-      shorter == view.input_size ? "whole images" : fmt::format("cut from a shorter side of {}", shorter);
-  return fmt::format("{} x {}, {}, {}, mean {}, deviation {} (as {} say{})", view.input_size, view.input_size,
+  const std::string frame = view.views > 1 ? fmt::format("{} squares along a shorter side of {}", view.views, shorter)
+                            : shorter == view.input_size ? "whole images"
+                                                         : fmt::format("cut from a shorter side of {}", shorter);
+  const std::string clip =
+      view.clip.frames > 0 ? fmt::format("{} frames of each clip, one in {}/30 s, ", view.clip.frames, view.clip.rate)
+                           : "";
+  return fmt::format("{}{} x {}, {}, {}, mean {}, deviation {} (as {} say{})", clip, view.input_size, view.input_size,
                      view.channels == 1 ? "grey" : "color", frame, fmt::join(view.mean, " "), fmt::join(view.std, " "),
                      view_source, view_source.ends_with("s") ? "" : "s");
 }
@@ -238,6 +252,17 @@ std::vector<RankedClass> best_classes(const at::Tensor& logits, int64_t count, c
   return top;
 }
 
+std::vector<Image> read_sample(const std::string& file, const ClipSampling& clip) {
+  if (clip.frames > 0) {
+    CounterRng unused(0);
+    const ClipIndex index = index_clip(file);
+    return read_frames(file, index, choose_frames(index, clip, unused));
+  }
+  std::vector<Image> one;
+  one.push_back(read_image(file));
+  return one;
+}
+
 Classifier::Classifier(TrainedModel model) : model_(std::move(model)), pipeline_(model_.view) {
   const auto names = static_cast<int64_t>(model_.class_names.size());
   const int64_t classes = model_.module->dimensions().row.classes;
@@ -246,9 +271,11 @@ Classifier::Classifier(TrainedModel model) : model_(std::move(model)), pipeline_
 }
 
 at::Tensor Classifier::pixels_of(const std::string& file) const {
-  at::Tensor pixels = at::empty({pipeline_.channels(), pipeline_.input_size(), pipeline_.input_size()});
+  std::vector<int64_t> shape = model_.module->dimensions().sample_shape();
+  shape.insert(shape.begin(), pipeline_.views());
+  at::Tensor pixels = at::empty(shape);
   CounterRng unused(0);
-  pipeline_.apply(read_image(file), unused, pixels.data_ptr<float>());
+  pipeline_.apply(read_sample(file, model_.view.clip), unused, pixels.data_ptr<float>());
   return pixels;
 }
 
@@ -265,7 +292,8 @@ std::vector<ClassifiedImage> Classifier::classify(const std::vector<std::string>
     }
   }
   if (pixels.empty()) return results;
-  const at::Tensor logits = model_.module->forward(at::stack(pixels));
+  const at::Tensor of_views = model_.module->forward(at::cat(pixels));  // [B·views,classes]
+  const at::Tensor logits = of_views.view({-1, pipeline_.views(), of_views.size(1)}).mean(1);
   int64_t row = 0;
   for (ClassifiedImage& result : results) {
     if (result.error.empty()) result.top = best_classes(logits[row++], top, model_.class_names);

@@ -20,6 +20,7 @@ namespace fib::training {
 /// The input itself, where it is given and not made from images.
 struct InputShape {
   int64_t channels = 3, height = 224, width = 224;
+  std::optional<int64_t> frames = std::nullopt;  ///< of clips
 };
 
 /// Which weights, and what a person says of them; empty or zero is what is not said.
@@ -27,7 +28,7 @@ struct ModelRequest {
   std::filesystem::path run = {};      ///< a run directory, or
   std::string checkpoint = "best";     ///< (of the run: best, model or ema)
   std::filesystem::path weights = {};  ///< a file
-  std::string model = {}, attention = {};
+  std::string model = {}, attention = {}, attention_in = {};
   std::string data = {};                   ///< the test set; a run has its own, otherwise there is none
   int64_t resize = 0, crop = 0;            ///< the shorter side before the crop, and the crop
   std::vector<float> mean = {}, std = {};  ///< one number for all channels, or one for each
@@ -67,6 +68,9 @@ void check_labels(const Dataset& dataset, const models::Model& model);
 
 // ---- Images by name
 // ---------------------------------------------------------------------------------------------------
+
+/// An image, or the frames of a clip that are asked for. Throws std::runtime_error naming the file.
+std::vector<Image> read_sample(const std::string& file, const ClipSampling& clip);
 
 struct RankedClass {
   int64_t index = 0;

@@ -273,7 +273,7 @@ TEST_F(Reproduce, refuses_in_one_line) {
   expect_refusal(run_fib("reproduce"), 2, {"--list"});
   expect_refusal(run_fib("reproduce table-sequence"), 2, {"table-sequences"});
   expect_refusal(run_fib("reproduce table-diversity"), 2, {"fib analyze diversity"});
-  expect_refusal(run_fib("reproduce table-video"), 1, {"TimeSformer"});
+  expect_refusal(run_fib("reproduce table-video --scale small"), 2, {"no recipes for the scale small"});
   expect_refusal(run_fib("reproduce table-sequences --scale huge"), 2, {"huge"});
   expect_refusal(run_fib("reproduce table-sequences --set epochs"), 2, {"KEY=VALUE"});
   expect_refusal(run_fib("reproduce --list --recipes /nowhere"), 1, {"/nowhere"});

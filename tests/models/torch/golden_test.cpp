@@ -44,8 +44,9 @@ std::string attention_of(const std::string& model, const std::string& result) {
       {"fib_modified_neginf", "fibottention-modified:permute=none"},
       {"fib_wythoff_scorezero", "fibottention:permute=none,masking=zero"},
       {"fib_wythoff_neginf_pyshuffle_seed_eq_layer", "fibottention"}};
-  const bool wide = model == "mini_iformer" && result != "dense";  // the windows of its golden numbers
-  return kSpecs.at(result) + (wide ? ",wmin=5,wmax=65" : "");
+  const bool wide = model == "mini_iformer" && result != "dense";       // the windows of its golden numbers
+  const bool clips = model == "mini_timesformer" && result != "dense";  // the paper's choice for video
+  return kSpecs.at(result) + (wide ? ",wmin=5,wmax=65" : clips ? ",wmin=1,wmax=N" : "");
 }
 
 std::vector<Variant> minis() {

@@ -16,8 +16,9 @@ inline Options with_attention(const std::string& spec) {
 }
 
 inline at::Tensor images(const Model& model, int64_t batch) {
-  const Dimensions& d = model.dimensions();
-  return torch::randn({batch, d.options.channels, d.height, d.width});
+  std::vector<int64_t> shape = model.dimensions().sample_shape();
+  shape.insert(shape.begin(), batch);
+  return torch::randn(shape);
 }
 
 }  // namespace fib::models

@@ -68,7 +68,8 @@ Recipe small_recipe() {
 
 std::unique_ptr<Loader> loader_of(size_t images, const Recipe& recipe, bool training) {
   const auto data = std::make_shared<Noise>(images);
-  if (!training) return evaluation_loader(data, recipe, 16);
+  if (!training)
+    return evaluation_loader(data, recipe, models::dimensions(recipe.model, model_options(recipe, {.classes = 4})));
   LoaderOptions options;
   options.sampler = {.batch = static_cast<size_t>(recipe.batch), .seed = static_cast<uint64_t>(recipe.seed)};
   options.mix = {.mixup_alpha = recipe.mixup, .cutmix_alpha = recipe.cutmix};

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/clips/sampling.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fib {
+namespace {
+
+/// Time from one frame to the next, on average.
+double mean_step(const ClipIndex& clip) {
+  const auto steps = static_cast<double>(std::max<size_t>(clip.frames() - 1, 1));
+  return static_cast<double>(clip.times.back() - clip.times.front()) / steps;
+}
+
+/// When a frame would be shown if all came at even times.
+double even_time(const ClipIndex& clip, double number) {
+  return static_cast<double>(clip.times.front()) + number * mean_step(clip);
+}
+
+/// Times are rounded to the file's unit: less than half a step is no unevenness.
+bool comes_evenly(const ClipIndex& clip) {
+  const double most = mean_step(clip) / 2;
+  for (size_t i = 0; i < clip.frames(); ++i) {
+    if (std::abs(static_cast<double>(clip.times[i]) - even_time(clip, static_cast<double>(i))) > most) return false;
+  }
+  return true;
+}
+
+/// The last that is shown by then.
+size_t frame_shown_at(const ClipIndex& clip, double time) {
+  const auto later = std::upper_bound(clip.times.begin(), clip.times.end(), static_cast<int64_t>(std::floor(time)));
+  return static_cast<size_t>(std::max<std::ptrdiff_t>(later - clip.times.begin() - 1, 0));
+}
+
+}  // namespace
+
+std::vector<size_t> choose_frames(const ClipIndex& clip, const ClipSampling& sampling, CounterRng& rng) {
+  constexpr double kReference = 30;  // frames a second that rates are meant for
+  const auto last = static_cast<double>(clip.frames() - 1);
+  const double span = sampling.rate * sampling.frames / kReference * clip.frames_per_second;
+  const double latest = std::max(0.0, static_cast<double>(clip.frames()) - span);
+  const double start = sampling.random_start ? uniform_between(rng, 0, latest) : 0;
+  const double step = sampling.frames > 1 ? (span - 1) / (sampling.frames - 1) : 0;
+  const bool evenly = comes_evenly(clip);
+  std::vector<size_t> numbers;
+  numbers.reserve(static_cast<size_t>(sampling.frames));
+  for (int i = 0; i < sampling.frames; ++i) {
+    const double number = std::floor(std::clamp(start + i * step, 0.0, last));
+    numbers.push_back(evenly ? static_cast<size_t>(number) : frame_shown_at(clip, even_time(clip, number)));
+  }
+  return numbers;
+}
+
+}  // namespace fib
