@@ -23,10 +23,18 @@ using ablations::Run;
 using ablations::Scale;
 using nlohmann::ordered_json;
 
-const std::map<std::string, std::string>& data_words() {
-  static const std::map<std::string, std::string> words = {
-      {"fashion", "Fashion-MNIST"}, {"c10", "CIFAR-10"}, {"c100", "CIFAR-100"}};
-  return words;
+const std::string& word_of_data(const std::string& name) { return ablations::find_ablation_data(name).word; }
+
+/// What the paper has numbers of, for the recipes of the table.
+std::vector<std::string> paper_data(const Ablation& a) {
+  std::vector<std::string> list;
+  for (const ablations::ScaleRecipe& recipe : ablations::find_recipe_set(a.recipes).paper) list.push_back(recipe.data);
+  return list;
+}
+
+std::optional<double> paper_number(const AblationRow& row, const std::string& data) {
+  const auto found = row.paper.find(data);
+  return found == row.paper.end() ? std::nullopt : std::optional(found->second);
 }
 
 /// In the order of the plan.
@@ -74,8 +82,8 @@ ordered_json measured_json(const Ablation& a, const std::vector<Run>& runs, size
 
 std::string paper_text(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "–"; }
 
-bool has_paper(const Ablation& a, const std::optional<double> AblationRow::*column) {
-  return std::any_of(a.rows.begin(), a.rows.end(), [&](const AblationRow& row) { return (row.*column).has_value(); });
+bool has_paper(const Ablation& a, const std::string& data) {
+  return std::any_of(a.rows.begin(), a.rows.end(), [&](const AblationRow& row) { return row.paper.contains(data); });
 }
 
 double or_nan(const std::optional<double>& value) { return value.value_or(std::nan("")); }
@@ -97,7 +105,7 @@ std::vector<double> places(const Ablation& a, const AblationRow& row) {
 /// `value` of each row as curves, one per series of the file.
 template <class Value>
 Panel panel(const Ablation& a, const std::string& title, const Value& value) {
-  Panel result{.title = title, .x_label = a.x_label, .y_label = "top-1, percent", .series = {}};
+  Panel result{.title = title, .x_label = a.x_label, .y_label = a.measure, .series = {}};
   std::map<std::string, size_t> place;
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const auto [found, added] = place.try_emplace(a.rows[r].series, result.series.size());
@@ -112,31 +120,32 @@ Panel panel(const Ablation& a, const std::string& title, const Value& value) {
 void draw_curves(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
   LinePlot plot{a.title, {}};
   for (const std::string& data : data_of(runs))
-    plot.panels.push_back(panel(a, "here, " + data_words().at(data), [&](size_t r) {
+    plot.panels.push_back(panel(a, "here, " + word_of_data(data), [&](size_t r) {
       const analysis::Estimate e = ablations::measured(runs, r, data);
       return e.count > 0 ? e.mean : std::nan("");
     }));
-  if (has_paper(a, &AblationRow::c10))
-    plot.panels.push_back(panel(a, "the paper, CIFAR-10", [&](size_t r) { return or_nan(a.rows[r].c10); }));
+  const std::string data = paper_data(a).front();
+  if (has_paper(a, data))
+    plot.panels.push_back(
+        panel(a, "the paper, " + word_of_data(data), [&](size_t r) { return or_nan(paper_number(a.rows[r], data)); }));
   write_drawing(draw(plot), path);
 }
 
 void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
-  BarPlot plot{a.title, "top-1, percent", {}, {}, true};
+  BarPlot plot{a.title, a.measure, {}, {}, true};
   for (const AblationRow& row : a.rows) plot.categories.push_back(row.label);
   for (const std::string& data : data_of(runs)) {
-    BarSeries series{"here, " + data_words().at(data), {}};
+    BarSeries series{"here, " + word_of_data(data), {}};
     for (size_t r = 0; r < a.rows.size(); ++r) {
       const analysis::Estimate e = ablations::measured(runs, r, data);
       series.values.push_back(e.count > 0 ? e.mean : std::nan(""));
     }
     plot.series.push_back(std::move(series));
   }
-  for (const auto& [name, column] :
-       {std::pair{"the paper, CIFAR-10", &AblationRow::c10}, {"the paper, CIFAR-100", &AblationRow::c100}}) {
-    if (!has_paper(a, column)) continue;
-    BarSeries series{name, {}};
-    for (const AblationRow& row : a.rows) series.values.push_back(or_nan(row.*column));
+  for (const std::string& data : paper_data(a)) {
+    if (!has_paper(a, data)) continue;
+    BarSeries series{"the paper, " + word_of_data(data), {}};
+    for (const AblationRow& row : a.rows) series.values.push_back(or_nan(paper_number(row, data)));
     plot.series.push_back(std::move(series));
   }
   write_drawing(draw(plot), path);
@@ -166,10 +175,10 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
   std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
   const size_t baseline = ablations::baseline_row(a);
   for (const std::string& data : data_of(runs)) {
-    columns.push_back({"here, " + data_words().at(data), right});
+    columns.push_back({"here, " + word_of_data(data), right});
     if (has_seeds(runs)) columns.push_back({"against " + a.rows[baseline].label, right});
   }
-  columns.insert(columns.end(), {{"paper, CIFAR-10", right}, {"CIFAR-100", right}});
+  for (const std::string& data : paper_data(a)) columns.push_back({"paper, " + word_of_data(data), right});
   Table table(std::move(columns));
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const AblationRow& row = a.rows[r];
@@ -181,7 +190,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
       if (has_seeds(runs))
         cells.push_back(r == baseline ? "" : compared_text(ablations::compared(runs, r, baseline, data)));
     }
-    cells.insert(cells.end(), {paper_text(row.c10), paper_text(row.c100)});
+    for (const std::string& data : paper_data(a)) cells.push_back(paper_text(paper_number(row, data)));
     table.add_row(std::move(cells));
   }
   const training::Recipe& recipe = runs.front().recipe;
@@ -189,15 +198,17 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
                                 ? " Mean ± deviation over seeds; against: the mean difference with the same "
                                   "seed, with p of a paired t-test, * below 0.05."
                                 : "";
-  return fmt::format(
-      "{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: ViT-B, 100 epochs.{}\n", a.title,
-      a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale), seeds);
+  return fmt::format("{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epochs, scale {}; the paper: {}.{}\n", a.title,
+                     a.section, table.to_string(), a.measure, recipe.model, recipe.epochs, word_of(scale), a.setting,
+                     seeds);
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
   const auto or_null = [](const std::optional<double>& v) { return v ? ordered_json(*v) : ordered_json(); };
   ordered_json rows = ordered_json::array();
   for (size_t r = 0; r < a.rows.size(); ++r) {
+    ordered_json papers = ordered_json::object();
+    for (const std::string& data : paper_data(a)) papers[data] = or_null(paper_number(a.rows[r], data));
     ordered_json list = ordered_json::array();
     for (const Run& run : runs) {
       if (run.row != r) continue;
@@ -212,7 +223,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
                     {"pruning_ratio", ablations::image_cost(first_run(runs, r).recipe).pruning_ratio},
                     {"runs", list},
                     {"measured", measured_json(a, runs, r)},
-                    {"paper", {{"c10", or_null(a.rows[r].c10)}, {"c100", or_null(a.rows[r].c100)}}}});
+                    {"paper", papers}});
   }
   return {{"name", a.name}, {"title", a.title}, {"scale", word_of(scale)}, {"unit", "percent"}, {"rows", rows}};
 }
@@ -239,7 +250,7 @@ std::string list_text(const std::vector<Ablation>& all, const Request& request) 
   }
   return trained.to_string() + "\n" + others.to_string() +
          "\ntiny: Fashion-MNIST. small: 10,000 images of CIFAR-10. paper: ViT-B for 100 epochs on CIFAR-10 and "
-         "CIFAR-100.\n"
+         "CIFAR-100. Of robots, tiny and small are a policy for two cores.\n"
          "Times are for this machine, estimated from multiply-accumulates until a run of the scale has finished.\n";
 }
 

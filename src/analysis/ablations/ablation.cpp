@@ -63,8 +63,10 @@ struct PaperPlace {
 void add_papers_numbers(AblationRow& row, const std::string& name, const PaperPlace& place) {
   const paper::Table& table = paper::find_table(place.table);
   const std::string group = place.columns.empty() ? "" : place.columns + " / ";
-  row.c10 = table.number(name, group + "C10");
-  row.c100 = table.number(name, group + "C100");
+  for (const AblationData& data : ablation_data()) {
+    const auto number = table.number(name, group + data.column);
+    if (number) row.paper[data.name] = *number * data.paper_unit;
+  }
   if (row.attention.empty()) row.attention = table.row(name).attention;
 }
 
@@ -105,6 +107,30 @@ toml::table parse(const std::filesystem::path& file) {
 
 }  // namespace
 
+const std::vector<AblationData>& ablation_data() {
+  static const std::vector<AblationData> all = {{"fashion", "Fashion-MNIST", ""},
+                                                {"c10", "CIFAR-10", "C10"},
+                                                {"c100", "CIFAR-100", "C100"},
+                                                {"pusht", "PushT", "PushT", 100}};
+  return all;
+}
+
+const AblationData& find_ablation_data(const std::string& name) {
+  return *std::ranges::find(ablation_data(), name, &AblationData::name);
+}
+
+const RecipeSet& find_recipe_set(const std::string& name) {
+  static const std::vector<RecipeSet> all = {
+      {"images",
+       {{"fashion", "ablation-tiny.toml"}},
+       {{"c10", "cifar10-small.toml"}},
+       {{"c10", "deit-cifar10.toml"}, {"c100", "deit-cifar100.toml"}}},
+      {"pusht", {{"pusht", "pusht-small.toml"}}, {{"pusht", "pusht-small.toml"}}, {{"pusht", "pusht-vit-b8.toml"}}}};
+  const auto found = std::ranges::find(all, name, &RecipeSet::name);
+  if (found != all.end()) return *found;
+  throw std::invalid_argument(unknown_name("set of recipes", name, {"images", "pusht"}));
+}
+
 Ablation read_ablation(const std::filesystem::path& file) {
   const toml::table table = parse(file);
   Ablation ablation;
@@ -115,6 +141,10 @@ Ablation read_ablation(const std::filesystem::path& file) {
   fields.text("command", ablation.command);
   fields.text("needs", ablation.needs);
   fields.text("x_label", ablation.x_label);
+  fields.text("recipes", ablation.recipes);
+  fields.text("measure", ablation.measure);
+  fields.text("setting", ablation.setting);
+  find_recipe_set(ablation.recipes);
   PaperPlace place;
   fields.text("paper", place.table);
   fields.text("columns", place.columns);

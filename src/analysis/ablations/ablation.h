@@ -3,17 +3,40 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace fib::ablations {
 
+/// What runs of the ablations learn from.
+struct AblationData {
+  std::string name;       ///< in names of directories: "c10"
+  std::string word;       ///< for people: "CIFAR-10"
+  std::string column;     ///< of the paper's tables; empty where they have none
+  double paper_unit = 1;  ///< what makes percent of the paper's number
+};
+const std::vector<AblationData>& ablation_data();
+const AblationData& find_ablation_data(const std::string& name);
+
+/// Which recipe runs at a scale, and on which data.
+struct ScaleRecipe {
+  std::string data, file;
+};
+/// Recipes that belong together: at each scale what a row is trained with.
+struct RecipeSet {
+  std::string name;
+  std::vector<ScaleRecipe> tiny, small, paper;
+};
+/// Throws std::invalid_argument with the nearest name for an unknown one.
+const RecipeSet& find_recipe_set(const std::string& name);
+
 struct AblationRow {
   std::string label, attention;
-  std::string series;               ///< which curve of the figure; empty in tables
-  std::optional<double> x;          ///< its place on the axis
-  std::optional<double> c10, c100;  ///< the paper's top-1 in percent, from its table
+  std::string series;                   ///< which curve of the figure; empty in tables
+  std::optional<double> x;              ///< its place on the axis
+  std::map<std::string, double> paper;  ///< its figures in percent, by the data's name
 };
 
 struct Ablation {
@@ -23,6 +46,9 @@ struct Ablation {
   std::string command;  ///< what shows it, where nothing is to be trained here
   std::string needs;    ///< what is missing for it
   std::string x_label;
+  std::string recipes = "images";             ///< a RecipeSet
+  std::string measure = "top-1, percent";     ///< what is measured
+  std::string setting = "ViT-B, 100 epochs";  ///< the paper's
   std::vector<AblationRow> rows;
 };
 

@@ -6,6 +6,8 @@
 
 #include "data/registry/datasets.h"
 #include "models/cost.h"
+#include "robots/demonstrations.h"
+#include "robots/policy.h"
 #include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
@@ -16,24 +18,17 @@ namespace {
 
 using training::Recipe;
 
-struct ScaleRecipes {
-  Scale scale;
-  const char* word;
-  std::vector<std::pair<const char*, const char*>> recipes;  ///< name of the data, file
-};
-
-const std::vector<ScaleRecipes>& all_scales() {
-  static const std::vector<ScaleRecipes> all = {
-      {Scale::tiny, "tiny", {{"fashion", "ablation-tiny.toml"}}},
-      {Scale::small, "small", {{"c10", "cifar10-small.toml"}}},
-      {Scale::paper, "paper", {{"c10", "deit-cifar10.toml"}, {"c100", "deit-cifar100.toml"}}},
-  };
+const std::vector<std::pair<const char*, std::vector<ScaleRecipe> RecipeSet::*>>& all_scales() {
+  static const std::vector<std::pair<const char*, std::vector<ScaleRecipe> RecipeSet::*>> all = {
+      {"tiny", &RecipeSet::tiny}, {"small", &RecipeSet::small}, {"paper", &RecipeSet::paper}};
   return all;
 }
 
-const ScaleRecipes& recipes_of(Scale scale) { return all_scales()[static_cast<size_t>(scale)]; }
+const std::vector<ScaleRecipe>& recipes_of(const Ablation& ablation, Scale scale) {
+  return find_recipe_set(ablation.recipes).*all_scales()[static_cast<size_t>(scale)].second;
+}
 
-Recipe recipe_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
+Recipe recipe_for(const AblationRow& row, const std::string& file, int64_t seed, const Request& request) {
   Recipe recipe;
   training::read_toml_file(recipe, request.recipes / file);
   recipe.attention = row.attention;
@@ -43,7 +38,8 @@ Recipe recipe_for(const AblationRow& row, const char* file, int64_t seed, const 
   return recipe;
 }
 
-std::vector<std::string> arguments_for(const AblationRow& row, const char* file, int64_t seed, const Request& request) {
+std::vector<std::string> arguments_for(const AblationRow& row, const std::string& file, int64_t seed,
+                                       const Request& request) {
   std::vector<std::string> arguments = {"--recipe", (request.recipes / file).string(), "--attention=" + row.attention,
                                         "--seed=" + std::to_string(seed)};
   for (const auto& [key, value] : request.overrides)
@@ -67,9 +63,13 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
+bool is_policy(const Recipe& recipe) { return recipe.task == "pusht"; }
+
 /// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR.
 double training_images(const Recipe& recipe) {
   constexpr double kUncounted = 5e4;
+  constexpr double kPushTImages = 2 * 24e3;  // two of each window into the published demonstrations
+  if (is_policy(recipe)) return kPushTImages * recipe.train_fraction;
   const DatasetRow& data = *parse_data_source(recipe.data).row;
   const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
                      (1 - recipe.validation_fraction);
@@ -85,18 +85,25 @@ double training_macs(const Recipe& recipe) {
 }  // namespace
 
 models::Cost image_cost(const Recipe& recipe) {
+  if (is_policy(recipe))
+    return robots::encoder_cost(robots::find_policy(recipe.model), AttentionSpec::parse(recipe.attention));
   const DatasetRow& data = *parse_data_source(recipe.data).row;
   const models::Options options = training::model_options(recipe, {data.classes, data.channels});
   return models::cost(models::dimensions(recipe.model, options));
 }
 
+bool has_data(const Recipe& recipe) {
+  if (is_policy(recipe)) return std::filesystem::exists(robots::demonstrations_folder(recipe.data));
+  return find_dataset(parse_data_source(recipe.data)).has_value();
+}
+
 Scale scale_of(const std::string& word) {
-  for (const ScaleRecipes& s : all_scales())
-    if (s.word == word) return s.scale;
+  for (size_t i = 0; i < all_scales().size(); ++i)
+    if (all_scales()[i].first == word) return static_cast<Scale>(i);
   throw std::invalid_argument("scale '" + word + "': accepted are tiny, small and paper");
 }
 
-std::string word_of(Scale scale) { return recipes_of(scale).word; }
+std::string word_of(Scale scale) { return all_scales()[static_cast<size_t>(scale)].first; }
 
 void look_up(Run& run) {
   const training::RunFiles files{run.directory};
@@ -111,7 +118,7 @@ void look_up(Run& run) {
 std::vector<Run> plan(const Ablation& ablation, const Request& request) {
   std::vector<Run> runs;
   for (size_t r = 0; r < ablation.rows.size(); ++r) {
-    for (const auto& [data, file] : recipes_of(request.scale).recipes) {
+    for (const auto& [data, file] : recipes_of(ablation, request.scale)) {
       for (int64_t seed = 0; seed < request.seeds; ++seed) {
         const AblationRow& row = ablation.rows[r];
         const std::string name = file_name(row.attention) + "." + data + "." + std::to_string(seed);

@@ -14,7 +14,7 @@
 
 namespace fib::ablations {
 
-/// tiny: Fashion-MNIST, minutes. small: CIFAR-10 on a few cores, hours. paper: the paper's setting, on both CIFARs.
+/// tiny: minutes. small: a few cores, hours. paper: the paper's setting.
 enum class Scale { tiny, small, paper };
 /// Throws std::invalid_argument for another word.
 Scale scale_of(const std::string& word);
@@ -32,12 +32,12 @@ enum class State { missing, unfinished, finished };
 
 struct Run {
   size_t row = 0;    ///< of the ablation
-  std::string data;  ///< "c10", "c100" or "fashion"
+  std::string data;  ///< the name of an AblationData
   training::Recipe recipe;
   std::vector<std::string> arguments;  ///< of `fib train`, which make the same recipe
   std::filesystem::path directory;
   State state = State::missing;
-  std::optional<double> top1;     ///< in percent, of a finished run
+  std::optional<double> top1;     ///< or another score, in percent, of a finished run
   std::optional<double> seconds;  ///< that training took
 };
 
@@ -48,7 +48,10 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request);
 /// What a finished run says; called again when one has finished.
 void look_up(Run& run);
 
-/// What an image costs in the recipe's model.
+/// Whether what the recipe learns from is on this machine.
+bool has_data(const training::Recipe& recipe);
+
+/// What an image costs in the recipe's model; of a policy, in its encoder.
 models::Cost image_cost(const training::Recipe& recipe);
 
 /// Seconds of the run on this machine: as measured where a run of this scale has finished, otherwise from its
