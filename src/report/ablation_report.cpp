@@ -107,7 +107,7 @@ std::vector<double> places(const Ablation& a, const AblationRow& row) {
 /// `value` of each row as curves, one per series of the file.
 template <class Value>
 Panel panel(const Ablation& a, const std::string& title, const Value& value) {
-  Panel result{.title = title, .x_label = a.x_label, .y_label = "top-1, percent", .series = {}};
+  Panel result{.title = title, .x_label = a.x_label, .y_label = a.measure, .series = {}};
   std::map<std::string, size_t> place;
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const auto [found, added] = place.try_emplace(a.rows[r].series, result.series.size());
@@ -132,7 +132,7 @@ void draw_curves(const Ablation& a, const std::vector<Run>& runs, const std::str
 }
 
 void draw_dots(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
-  BarPlot plot{a.title, "top-1, percent", {}, {}, true};
+  BarPlot plot{a.title, a.measure, {}, {}, true};
   for (const AblationRow& row : a.rows) plot.categories.push_back(row.label);
   for (const std::string& data : data_of(runs)) {
     BarSeries series{"here, " + data_name(data), {}};
@@ -207,8 +207,9 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
                                 ? " Mean ± deviation over seeds; against: the mean difference with the same "
                                   "seed, with p of a paired t-test, * below 0.05."
                                 : "";
-  return fmt::format("{} (§ {})\n\n{}\nTop-1 in percent. Here: {}, {} epochs, scale {}; the paper: {}.{}\n", a.title,
-                     a.section, table.to_string(), recipe.model, recipe.epochs, word_of(scale), a.setting, seeds);
+  return fmt::format("{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epochs, scale {}; the paper: {}.{}\n", a.title,
+                     a.section, table.to_string(), a.measure, recipe.model, recipe.epochs, word_of(scale), a.setting,
+                     seeds);
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {

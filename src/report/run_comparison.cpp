@@ -12,7 +12,7 @@ namespace fib::report {
 namespace {
 
 std::string judged(const RunRecord& run, const RunRecord& first) {
-  const double points = 100 * (run.test_top1 - first.test_top1);
+  const double points = 100 * (run.test_score - first.test_score);
   if (std::abs(points) < 0.05) return "is as good";
   return fmt::format("is {:.1f} points {}", std::abs(points), points > 0 ? "better" : "worse");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/run_curves.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace fib::report {
@@ -14,17 +16,17 @@ Points loss_by_epoch(const RunRecord& run) {
   return points;
 }
 
-Points accuracy_by_epoch(const RunRecord& run) {
+Points score_by_epoch(const RunRecord& run) {
   Points points;
-  for (const CurvePoint& p : run.validation) points.push_back({p.epoch, 100 * p.value});
+  for (const CurvePoint& p : run.validation) points.push_back({p.epoch, run.score_scale() * p.value});
   return points;
 }
 
 /// Nothing where the time is not known.
-Points accuracy_by_time(const RunRecord& run) {
+Points score_by_time(const RunRecord& run) {
   Points points;
   if (run.train_seconds <= 0 || run.epochs <= 0) return points;
-  for (const CurvePoint& p : run.validation) points.push_back({run.seconds(p.epoch), 100 * p.value});
+  for (const CurvePoint& p : run.validation) points.push_back({run.seconds(p.epoch), run.score_scale() * p.value});
   return points;
 }
 
@@ -41,11 +43,14 @@ bool is_empty(const Panel& panel) {
 
 std::vector<Panel> run_curve_panels(const std::vector<RunRecord>& runs) {
   const AxisOptions epochs{.whole = true};
+  const bool classifies = runs.empty() || runs.front().score == "top1";
+  const std::string score = runs.empty() ? "" : runs.front().score_label();
   std::vector<Panel> panels = {
-      with_curves({"training loss", "epoch", "cross-entropy", {}, epochs}, runs, loss_by_epoch),
-      with_curves({"validation accuracy by epoch", "epoch", "top-1, percent", {}, epochs}, runs, accuracy_by_epoch),
-      with_curves({"the same by time", "seconds of training", "top-1, percent", {}, {.from_zero = true}}, runs,
-                  accuracy_by_time)};
+      with_curves({"training loss", "epoch", classifies ? "cross-entropy" : "loss", {}, epochs}, runs, loss_by_epoch),
+      with_curves(
+          {fmt::format("validation {} by epoch", classifies ? "accuracy" : "score"), "epoch", score, {}, epochs}, runs,
+          score_by_epoch),
+      with_curves({"the same by time", "seconds of training", score, {}, {.from_zero = true}}, runs, score_by_time)};
   std::erase_if(panels, is_empty);
   return panels;
 }

@@ -36,7 +36,8 @@ void take(RunRecord& run, const training::Summary& s) {
   run.train_images = s.train_samples;
   run.epochs = static_cast<double>(s.epochs);
   run.train_seconds = s.train_seconds;
-  run.test_top1 = s.test.evaluation.value(s.score.name);
+  run.score = s.score.name;
+  run.test_score = s.test.evaluation.value(s.score.name);
   run.test_images = s.test.evaluation.samples;
   if (s.attention_cost) run.pair_share = 1 - s.attention_cost->pruning_ratio_with_cls;
   run.peak_memory_mb = s.peak_memory_mb;
@@ -50,7 +51,7 @@ void add_line(RunRecord& run, std::vector<CurvePoint>& unaveraged, const json& l
   const double epoch = line.at("epoch");
   if (line.contains("train_loss")) run.train_loss.push_back({epoch, line.at("train_loss")});
   if (line.value("split", "") != "validation") return;
-  (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, line.at("top1")});
+  (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, line.at(run.score)});
 }
 
 /// Empty where a run was not logged.
@@ -59,6 +60,13 @@ std::string metrics_of(const training::RunFiles& files) {
 }
 
 }  // namespace
+
+double RunRecord::score_scale() const { return training::figure_style(score).percent ? 100 : 1; }
+
+std::string RunRecord::score_label() const {
+  const training::FigureStyle style = training::figure_style(score);
+  return style.percent ? style.label + ", percent" : style.label;
+}
 
 RunRecord read_run(const std::filesystem::path& directory) {
   const training::RunFiles files{directory};

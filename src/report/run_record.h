@@ -21,15 +21,19 @@ struct RunRecord {
   int64_t train_images = 0, test_images = 0;
   std::string finished;  ///< when summary.json was written: "2026-11-17 03:41", UTC
   double epochs = 0;
-  double test_top1 = 0;
+  std::string score = "top1";  ///< the figure that the run is judged by
+  double test_score = 0;
   double train_seconds = 0;
   double images_per_second = 0;  ///< of training; 0: not known, as where a resumed run had no step left
   double step_ms = 0, attention_ms = 0;
   double pair_share = 1;  ///< of all pairs of tokens, class token included
   double peak_memory_mb = 0;
   std::vector<CurvePoint> train_loss;  ///< mean of each epoch
-  std::vector<CurvePoint> validation;  ///< top-1 of the averaged weights, of the model where none are kept
+  std::vector<CurvePoint> validation;  ///< scores of the averaged weights, of the model where none are kept
 
+  /// What a score is multiplied by to be shown, and what it is called then: "top-1, percent".
+  double score_scale() const;
+  std::string score_label() const;
   double seconds(double epoch) const { return epochs > 0 ? epoch * train_seconds / epochs : 0; }
 };
 

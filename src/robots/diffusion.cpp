@@ -75,9 +75,4 @@ std::vector<DenoisingStep> sampler_steps(std::string_view sampler, const NoiseSc
   return ddim_steps(schedule, *count);
 }
 
-double power_average_decay(int64_t update) {
-  if (update < 2) return 0;
-  return std::min(0.9999, 1 - std::pow(static_cast<double>(update), -0.75));
-}
-
 }  // namespace fib::robots

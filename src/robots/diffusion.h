@@ -39,8 +39,4 @@ std::vector<DenoisingStep> ddim_steps(const NoiseSchedule& schedule, int64_t cou
 /// "ddpm" or "ddim:K"; throws std::invalid_argument for anything else.
 std::vector<DenoisingStep> sampler_steps(std::string_view sampler, const NoiseSchedule& schedule);
 
-/// The average's decay at its n-th update, n from 0: 1 − (1 + step)^−0.75 with step = n − 1, at most 0.9999. The first
-/// two updates copy the weights.
-double power_average_decay(int64_t update);
-
 }  // namespace fib::robots

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "robots/limits.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
+#include <utility>
 
 namespace fib::robots {
 namespace {
@@ -20,6 +24,17 @@ Limits Limits::of(std::span<const double> values, size_t dimensions) {
     limits.scale_.push_back(moves ? 2 / (most - least) : 1);
     limits.offset_.push_back((moves ? -1 : 0) - limits.scale_[d] * least);
   }
+  return limits;
+}
+
+Limits Limits::from(std::vector<double> scale, std::vector<double> offset, size_t dimensions) {
+  if (scale.size() != dimensions || offset.size() != dimensions || std::ranges::count(scale, 0.0) > 0) {
+    throw std::invalid_argument(fmt::format("limits of {} scales and {} offsets; accepted: {} each, and no scale of 0",
+                                            scale.size(), offset.size(), dimensions));
+  }
+  Limits limits;
+  limits.scale_ = std::move(scale);
+  limits.offset_ = std::move(offset);
   return limits;
 }
 

@@ -13,6 +13,9 @@ class Limits {
  public:
   /// `values` are rows of `dimensions` numbers, at least one row.
   static Limits of(std::span<const double> values, size_t dimensions);
+  /// As they were told by scale() and offset(); throws std::invalid_argument unless both are of this many numbers and
+  /// no scale is zero.
+  static Limits from(std::vector<double> scale, std::vector<double> offset, size_t dimensions);
 
   /// In place, rows of as many numbers.
   void normalize(std::span<double> values) const;

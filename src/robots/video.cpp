@@ -11,4 +11,10 @@ std::unique_ptr<VideoWriter> open_video(const std::filesystem::path& file, const
   return std::unique_ptr<VideoWriter>(open(file.c_str(), options));
 }
 
+void write_video(const std::filesystem::path& file, std::span<const PushTScene> scenes) {
+  const auto video = open_video(file, {.width = kCanvasSize, .height = kCanvasSize});
+  for (const PushTScene& scene : scenes) video->add(draw_canvas(scene));
+  video->finish();
+}
+
 }  // namespace fib::robots

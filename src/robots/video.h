@@ -8,6 +8,8 @@
 #include <memory>
 #include <span>
 
+#include "robots/pusht_image.h"
+
 namespace fib::robots {
 
 struct VideoOptions {
@@ -23,6 +25,9 @@ class VideoWriter {
   /// Without it the file does not appear.
   virtual void finish() = 0;
 };
+
+/// What a person watches of some scenes, ten a second. Throws what open_video throws.
+void write_video(const std::filesystem::path& file, std::span<const PushTScene> scenes);
 
 /// Throws std::runtime_error naming the file and the reason, also where the program was built without an encoder.
 std::unique_ptr<VideoWriter> open_video(const std::filesystem::path& file, const VideoOptions& options);

@@ -97,17 +97,5 @@ TEST(Samplers, are_known_by_name) {
   }
 }
 
-TEST(PowerAverage, decays_as_published) {
-  const std::map<int64_t, double> golden = {{0, 0},
-                                            {1, 0},
-                                            {2, 0.4053964424986395},
-                                            {10, 0.8221720589961077},
-                                            {100, 0.9683772233983162},
-                                            {1000, 0.9943765867480965},
-                                            {100000, 0.9998221720589962},
-                                            {1000000, 0.9999}};
-  for (const auto& [update, decay] : golden) EXPECT_NEAR(power_average_decay(update), decay, 1e-14) << update;
-}
-
 }  // namespace
 }  // namespace fib::robots

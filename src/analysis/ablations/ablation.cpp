@@ -65,7 +65,7 @@ void add_papers_numbers(AblationRow& row, const std::string& name, const PaperPl
   const paper::Table& table = paper::find_table(place.table);
   const std::string group = place.columns.empty() ? "" : place.columns + " / ";
   for (const AblationData& data : ablation_data()) {
-    if (const auto number = table.number(name, group + data.column)) row.paper[data.word] = *number;
+    if (const auto number = table.number(name, group + data.column)) row.paper[data.word] = *number * data.paper_unit;
   }
   if (row.attention.empty()) row.attention = table.row(name).attention;
 }
@@ -128,7 +128,8 @@ const std::vector<AblationData>& ablation_data() {
                                                  {"fight", "fight clips", "fight clips"},
                                                  {"smarthome-cs", "Smarthome CS", "SmartHome / CS"},
                                                  {"smarthome-cv2", "Smarthome CV2", "SmartHome / CV2"},
-                                                 {"nucla-cs", "NUCLA CS", "NUCLA / CS"}};
+                                                 {"nucla-cs", "NUCLA CS", "NUCLA / CS"},
+                                                 {"pusht", "PushT", "PushT", 100}};
   return list;
 }
 
@@ -154,6 +155,7 @@ Ablation read_ablation(const std::filesystem::path& file) {
   PaperPlace place;
   fields.text("paper", place.table);
   fields.text("columns", place.columns);
+  fields.text("measure", ablation.measure);
   fields.text("setting", ablation.setting);
   fields.finish({"rows", "recipes"});
   if (const toml::table* recipes = table["recipes"].as_table()) ablation.recipes = read_recipes(*recipes, fields);

@@ -14,6 +14,7 @@ namespace fib::ablations {
 /// Data that runs of a table are made with: what it is called here, to people, and in the columns of the paper.
 struct AblationData {
   std::string word, name, column;
+  double paper_unit = 1;  ///< what makes percent of the paper's number
 };
 /// In the order that columns are shown; throws std::invalid_argument for another word.
 const std::vector<AblationData>& ablation_data();
@@ -23,7 +24,7 @@ struct AblationRow {
   std::string label, attention;
   std::string series;                   ///< which curve of the figure; empty in tables
   std::optional<double> x;              ///< its place on the axis
-  std::map<std::string, double> paper;  ///< its top-1 in percent by the word for the data, from its table
+  std::map<std::string, double> paper;  ///< its figures in percent by the word for the data, from its table
 };
 
 struct Ablation {
@@ -33,6 +34,7 @@ struct Ablation {
   std::string command;  ///< what shows it, where nothing is to be trained here
   std::string needs;    ///< what is missing for it
   std::string x_label;
+  std::string measure = "top-1, percent";     ///< what is measured
   std::string setting = "ViT-B, 100 epochs";  ///< of the paper's numbers
   /// By the word for a scale, the word for the data and the recipe of each run of a row; empty: those of all ablations.
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> recipes;

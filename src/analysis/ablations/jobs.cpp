@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "base/atomic_file.h"
-#include "data/registry/datasets.h"
 #include "training/recipe/toml.h"
 
 namespace fib::ablations {
@@ -63,7 +62,7 @@ Effort effort_of(const Ablation& ablation, Request request, Scale scale) {
       ++effort.finished;
     else
       effort.seconds += estimated_seconds(run, runs, rate);
-    effort.data_present &= find_dataset(parse_data_source(run.recipe.data)).has_value();
+    effort.data_present &= has_data(run.recipe);
   }
   return effort;
 }

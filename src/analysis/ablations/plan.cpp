@@ -6,6 +6,8 @@
 
 #include "data/registry/datasets.h"
 #include "models/cost.h"
+#include "robots/demonstrations.h"
+#include "robots/policy.h"
 #include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
@@ -76,9 +78,13 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
+bool is_policy(const Recipe& recipe) { return recipe.task == "pusht"; }
+
 /// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR, one of clips
 /// to have a thousand.
 double training_images(const Recipe& recipe) {
+  constexpr double kPushTImages = 2 * 24e3;  // two of each window into the published demonstrations
+  if (is_policy(recipe)) return kPushTImages * recipe.train_fraction;
   const DatasetRow& data = *parse_data_source(recipe.data).row;
   const double kUncounted = data.clips ? 1e3 : 5e4;
   const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
@@ -95,9 +101,16 @@ double training_macs(const Recipe& recipe) {
 }  // namespace
 
 models::Cost image_cost(const Recipe& recipe) {
+  if (is_policy(recipe))
+    return robots::encoder_cost(robots::find_policy(recipe.model), AttentionSpec::parse(recipe.attention));
   const DatasetRow& data = *parse_data_source(recipe.data).row;
   const models::Options options = training::model_options(recipe, {data.classes, data.channels});
   return models::cost(models::dimensions(recipe.model, options));
+}
+
+bool has_data(const Recipe& recipe) {
+  if (is_policy(recipe)) return std::filesystem::exists(robots::demonstrations_folder(recipe.data));
+  return find_dataset(parse_data_source(recipe.data)).has_value();
 }
 
 Scale scale_of(const std::string& word) {

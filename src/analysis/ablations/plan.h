@@ -39,7 +39,7 @@ struct Run {
   std::vector<std::string> arguments;  ///< of `fib train`, which make the same recipe
   std::filesystem::path directory;
   State state = State::missing;
-  std::optional<double> top1;     ///< in percent, of a finished run
+  std::optional<double> top1;     ///< or another score, in percent, of a finished run
   std::optional<double> seconds;  ///< that training took
 };
 
@@ -50,7 +50,10 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request);
 /// What a finished run says; called again when one has finished.
 void look_up(Run& run);
 
-/// What an image costs in the recipe's model.
+/// Whether what the recipe learns from is on this machine.
+bool has_data(const training::Recipe& recipe);
+
+/// What an image costs in the recipe's model; of a policy, in its encoder.
 models::Cost image_cost(const training::Recipe& recipe);
 
 /// Seconds of the run on this machine: as measured where a run of this scale has finished, otherwise from its

@@ -11,6 +11,7 @@
 #include "report/run_record.h"
 #include "report/table.h"
 #include "report/words.h"
+#include "training/run/figures.h"
 
 namespace fib::cli {
 namespace {
@@ -48,7 +49,7 @@ std::string results_table(const std::vector<RunRecord>& runs) {
   using enum Table::Align;
   using report::known_figure;
   Table table({{"run"},
-               {"test top-1", right},
+               {"test", right},
                {"images/s", right},
                {"speed", right},
                {"pairs", right},
@@ -56,10 +57,12 @@ std::string results_table(const std::vector<RunRecord>& runs) {
                {"of step", right},
                {"memory", right}});
   for (const RunRecord& run : runs)
-    table.add_row({run.name, fmt::format("{:.2f} %", 100 * run.test_top1), known_figure(run.images_per_second, 0, ""),
-                   speed_ratio(run, runs.front()), fmt::format("{:.1f} %", 100 * run.pair_share),
-                   known_figure(run.attention_ms, 1, " ms"), known_figure(run.step_ms, 1, " ms"),
-                   fmt::format("{:.0f} MB", run.peak_memory_mb)});
+    table.add_row({run.name,
+                   fmt::format("{} {}", training::figure_text({run.score, run.test_score}),
+                               training::figure_style(run.score).label),
+                   known_figure(run.images_per_second, 0, ""), speed_ratio(run, runs.front()),
+                   fmt::format("{:.1f} %", 100 * run.pair_share), known_figure(run.attention_ms, 1, " ms"),
+                   known_figure(run.step_ms, 1, " ms"), fmt::format("{:.0f} MB", run.peak_memory_mb)});
   return table.to_string();
 }
 
@@ -80,7 +83,7 @@ nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
                     {"images", run.train_images},
                     {"test_images", run.test_images},
                     {"finished", run.finished},
-                    {"test_top1", run.test_top1},
+                    {"test_" + run.score, run.test_score},
                     {"images_per_second", known_json(run.images_per_second)},
                     {"pair_share", run.pair_share},
                     {"attention_ms", known_json(run.attention_ms)},

@@ -18,6 +18,7 @@
 #include "report/png.h"
 #include "report/table.h"
 #include "robots/replay.h"
+#include "robots/strip.h"
 #include "robots/video.h"
 
 namespace fib::cli {
@@ -40,44 +41,21 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // ── images of one episode ────────────────────────────────────────────────────────────────────────────────────────────
 
-constexpr size_t kStripFrames = 10;
 constexpr size_t kSide = robots::kImageSize, kImageBytes = kSide * kSide * 3;
-
-void write_video(const std::string& file, const std::vector<PushTScene>& scenes) {
-  const auto video = robots::open_video(file, {.width = robots::kCanvasSize, .height = robots::kCanvasSize});
-  for (const PushTScene& scene : scenes) video->add(robots::draw_canvas(scene));
-  video->finish();
-}
-
-/// Evenly spaced over the episode, first and last included.
-std::vector<size_t> strip_steps(size_t steps) {
-  std::vector<size_t> chosen;
-  const size_t frames = std::min(kStripFrames, steps);
-  for (size_t i = 0; i < frames; ++i) chosen.push_back(frames == 1 ? 0 : i * (steps - 1) / (frames - 1));
-  return chosen;
-}
-
-/// Images of 96 × 96, side by side.
-void append_strip(std::vector<uint8_t>& rgb, const std::vector<std::vector<uint8_t>>& images) {
-  for (size_t y = 0; y < kSide; ++y) {
-    for (const auto& image : images) {
-      rgb.insert(rgb.end(), image.begin() + static_cast<std::ptrdiff_t>(y * kSide * 3),
-                 image.begin() + static_cast<std::ptrdiff_t>((y + 1) * kSide * 3));
-    }
-  }
-}
 
 /// Above, where there is one, the recording.
 void write_strip(const std::string& file, const std::vector<PushTScene>& scenes, const std::vector<uint8_t>& recorded) {
-  std::vector<std::vector<uint8_t>> above, drawn;
-  for (const size_t t : strip_steps(scenes.size())) {
-    drawn.push_back(robots::draw_image(scenes[t]));
-    const auto from = recorded.begin() + static_cast<std::ptrdiff_t>(t * kImageBytes);
-    if (!recorded.empty()) above.emplace_back(from, from + kImageBytes);
-  }
+  const std::vector<std::vector<uint8_t>> drawn = robots::strip_images(scenes);
   std::vector<uint8_t> rgb;
-  append_strip(rgb, above);
-  append_strip(rgb, drawn);
+  if (!recorded.empty()) {
+    std::vector<std::vector<uint8_t>> above;
+    for (const size_t t : robots::strip_steps(scenes.size())) {
+      const auto from = recorded.begin() + static_cast<std::ptrdiff_t>(t * kImageBytes);
+      above.emplace_back(from, from + kImageBytes);
+    }
+    robots::append_strip(rgb, above);
+  }
+  robots::append_strip(rgb, drawn);
   const auto width = static_cast<uint32_t>(drawn.size() * kSide),
              height = static_cast<uint32_t>(rgb.size() / 3 / width);
   write_file_atomically(file, report::encode_png(rgb, width, height));
@@ -85,7 +63,7 @@ void write_strip(const std::string& file, const std::vector<PushTScene>& scenes,
 
 void show_episode(const SimulatePushtArguments& a, const std::vector<PushTScene>& scenes,
                   const std::vector<uint8_t>& recorded) {
-  if (!a.video.empty()) write_video(a.video, scenes);
+  if (!a.video.empty()) robots::write_video(a.video, scenes);
   if (!a.png.empty()) write_strip(a.png, scenes, recorded);
 }
 

@@ -8,11 +8,19 @@
 #include "base/atomic_file.h"
 #include "cli/app.h"
 #include "cli/progress.h"
+#include "cli/torch/policy_page.h"
 #include "cli/torch/subject_options.h"
 #include "report/torch/run_facts.h"
 #include "report/words.h"
 
 namespace fib::cli {
+
+void add_title(report::Page& page, const ReportArguments& a) {
+  page.title = a.title;
+  page.version = "Made by " + version_text() + ".";
+  page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
+}
+
 namespace {
 
 report::Page make_page(const ReportArguments& a, bool quiet) {
@@ -25,9 +33,7 @@ report::Page make_page(const ReportArguments& a, bool quiet) {
       .images = a.images, .diversity_images = std::min<int64_t>(a.images, 500), .samples = a.samples, .mistakes = 8};
   ProgressBar progress("runs", static_cast<int64_t>(opened.size()), quiet);
   report::Page page;
-  page.title = a.title;
-  page.version = "Made by " + version_text() + ".";
-  page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
+  add_title(page, a);
   page.class_names = opened.front().dataset->info().class_names;
   page.diversity_images = std::min(effort.diversity_images, static_cast<int64_t>(opened.front().dataset->size()));
   page.samples = report::report_samples(opened.front(), effort);
@@ -41,7 +47,9 @@ report::Page make_page(const ReportArguments& a, bool quiet) {
 
 void run(const ReportArguments& a, const Globals& globals) {
   check_writable(a.out);
-  const std::string html = report::page_html(make_page(a, globals.quiet));
+  const bool policies = is_policy_run(a.directories.front());
+  const std::string html =
+      report::page_html(policies ? make_policy_page(a, globals.quiet) : make_page(a, globals.quiet));
   write_file_atomically(a.out, html);
   say_written(a.out, globals.quiet,
               fmt::format("({}, opens in any browser)", report::bytes(static_cast<int64_t>(html.size()))));

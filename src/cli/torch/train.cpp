@@ -31,7 +31,7 @@ std::string summary_text(const Summary& s) {
   Table table({{}, {}});
   table.add_row(
       {"test", fmt::format("{} on {} {} ({} weights of epoch {})", figures_text(s.test.evaluation.figures),
-                           report::grouped(s.test.evaluation.samples), s.samples, s.test.weights, s.test.epoch)});
+                           report::grouped(s.test.evaluation.samples), s.judged_by, s.test.weights, s.test.epoch)});
   if (s.speed)
     table.add_row(
         {"speed", fmt::format("{:.0f} {}/s; a step takes {:.1f} ms, {:.1f} of them in attention",

@@ -48,8 +48,9 @@ void TrainObserver::started(const training::RunFacts& f) {
   evaluations_ = EvaluationClock(f.evaluation_samples);
   progress_ = std::make_unique<ProgressBar>(f.samples, f.steps * f.batch, quiet_, samples_);
   say(fmt::format("{} with {}: {} parameters", f.model, f.attention, grouped(f.parameters)));
-  say(fmt::format("{}: {} {} to train on, {} to choose by, {} to test", f.data, grouped(f.train_samples), f.samples,
-                  grouped(f.validation_samples), grouped(f.test_samples)));
+  const std::string judged_by = f.judged_by == f.samples ? "" : " " + f.judged_by;
+  say(fmt::format("{}: {} {} to train on, {}{} to choose by, {} to test", f.data, grouped(f.train_samples), f.samples,
+                  grouped(f.validation_samples), judged_by, grouped(f.test_samples)));
   for (const std::string& notice : f.notices) say(notice);
   if (f.world > 1) say(fmt::format("{} processes", f.world));
   if (f.first_step > 0) say(fmt::format("continuing after step {} of {}", f.first_step, f.steps));

@@ -33,7 +33,7 @@ std::string summary_row(const PageRun& run, const RunRecord& first, double best)
       "<td>{:.1f} %</td><td>{:.3f}</td><td>{} of {}</td><td>{:.0f}</td><td>{}</td><td class=\"words\">{}</td>"
       "<td class=\"words\">{}</td><td>{}</td><td>{} / {}</td><td>{}</td></tr>\n",
       escaped_markup(r.name), escaped_markup(r.attention),
-      r.test_top1 == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_top1,
+      r.test_score == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_score,
       100 * run.top5, known_figure(r.images_per_second, 0, ""), ratio == "–" ? "" : " (" + ratio + ")",
       100 * r.pair_share, run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""),
       r.peak_memory_mb, grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed,
@@ -47,7 +47,7 @@ LinePlot cost_plot(const Page& page) {
   panel.x.from_zero = true;
   panel.lines = false;
   for (const PageRun& run : page.runs)
-    panel.series.push_back({run.record.name, {{run.record.step_ms, 100 * run.record.test_top1}}});
+    panel.series.push_back({run.record.name, {{run.record.step_ms, 100 * run.record.test_score}}});
   return {"", {panel}};
 }
 
@@ -65,10 +65,11 @@ std::string diversity_row(const Box& b) {
 }  // namespace
 
 std::string summary_section(const Page& page) {
+  if (about_policies(page)) return "";
   const RunRecord& first = page.runs.front().record;
   double best = 0;
   for (const PageRun& run : page.runs)
-    if (why_not_comparable(run.record, first).empty()) best = std::max(best, run.record.test_top1);
+    if (why_not_comparable(run.record, first).empty()) best = std::max(best, run.record.test_score);
   std::string rows, sentences;
   for (const PageRun& run : page.runs) {
     rows += summary_row(run, first, best);
@@ -96,11 +97,14 @@ std::string curves_section(const Page& page) {
     plots += plot_figure(draw(LinePlot{"", {panel}}), fmt::format("{} of {}", panel.title, names(page)));
   if (plots.empty()) return "";
   return section("curves", "Learning curves",
-                 "What the training set cost and how the held-out images were classified, by epoch and by time.",
+                 about_policies(page)
+                     ? "What the demonstrations cost and how the averaged weights played, by epoch and by time."
+                     : "What the training set cost and how the held-out images were classified, by epoch and by time.",
                  "<div class=\"row\">" + plots + "</div>\n");
 }
 
 std::string cost_section(const Page& page) {
+  if (about_policies(page)) return "";
   const auto timed = [](const PageRun& run) { return run.record.step_ms > 0; };
   if (!std::all_of(page.runs.begin(), page.runs.end(), timed)) return "";
   return section("cost", "Cost and accuracy", "Up and to the left is better: more right answers for less time.",

@@ -18,15 +18,17 @@ struct Part {
   std::string (*make)(const Page&);
 };
 
-constexpr std::array<Part, 9> kParts = {{{"summary", "Summary", summary_section},
-                                         {"curves", "Learning curves", curves_section},
-                                         {"cost", "Cost and accuracy", cost_section},
-                                         {"patterns", "Patterns", patterns_section},
-                                         {"diversity", "Head diversity", diversity_section},
-                                         {"maps", "Attention maps", maps_section},
-                                         {"confusion", "Confusion", confusion_section},
-                                         {"mistakes", "Worst mistakes", mistakes_section},
-                                         {"commands", "Commands", commands_section}}};
+constexpr std::array<Part, 11> kParts = {{{"summary", "Summary", summary_section},
+                                          {"summary", "Summary", policies_section},
+                                          {"curves", "Learning curves", curves_section},
+                                          {"episodes", "Episodes", episodes_section},
+                                          {"cost", "Cost and accuracy", cost_section},
+                                          {"patterns", "Patterns", patterns_section},
+                                          {"diversity", "Head diversity", diversity_section},
+                                          {"maps", "Attention maps", maps_section},
+                                          {"confusion", "Confusion", confusion_section},
+                                          {"mistakes", "Worst mistakes", mistakes_section},
+                                          {"commands", "Commands", commands_section}}};
 
 }  // namespace
 
@@ -42,6 +44,8 @@ std::string image_tag(const Pixels& pixels, int shown_side, const std::string& a
                      png_uri(encode_png(pixels.rgb, pixels.width, pixels.height)),
                      shown_side * static_cast<int>(pixels.width / pixels.height), shown_side, escaped_markup(alt));
 }
+
+bool about_policies(const Page& page) { return page.runs.front().episodes.has_value(); }
 
 std::string class_label(const Page& page, int64_t index) {
   const auto i = static_cast<size_t>(index);

@@ -36,6 +36,30 @@ struct Sample {
   int64_t truth = 0;
 };
 
+/// An episode that a policy played, as frames side by side.
+struct EpisodeStrip {
+  std::string which;  ///< "best"
+  uint32_t seed = 0;
+  double score = 0;
+  int64_t steps = 0;
+  Pixels frames{};
+};
+
+/// What an encoder's patches look at in an image, the mean of all of them.
+struct EncoderMap {
+  SquareImage image;
+  std::vector<double> first_layer, last_layer;  ///< over patches
+};
+
+/// How a policy played.
+struct PlayedEpisodes {
+  int64_t count = 0;
+  double mean_score = 0, policy_ms = 0;
+  std::string sampler;
+  std::vector<EpisodeStrip> strips;
+  std::vector<EncoderMap> maps;  ///< of frames of the median episode; empty where the mechanism has no maps
+};
+
 struct PageRun {
   RunRecord record;
   double top5 = 0, gmacs = 0;
@@ -46,7 +70,8 @@ struct PageRun {
   std::optional<Box> diversity;                 ///< in percent; none for a single head
   std::vector<std::vector<int64_t>> confusion;  ///< [truth][predicted]
   std::vector<Mistake> mistakes;
-  std::vector<SampleMaps> maps;  ///< one per sample
+  std::vector<SampleMaps> maps;                           ///< one per sample
+  std::optional<PlayedEpisodes> episodes = std::nullopt;  ///< of a policy
 };
 
 struct Page {

@@ -7,6 +7,9 @@
 namespace fib::report {
 
 std::string summary_section(const Page& page);
+/// The summary of policies, which have other figures.
+std::string policies_section(const Page& page);
+std::string episodes_section(const Page& page);
 std::string curves_section(const Page& page);
 std::string cost_section(const Page& page);
 std::string patterns_section(const Page& page);
@@ -20,6 +23,8 @@ std::string commands_section(const Page& page);
 std::string section(const std::string& id, const std::string& title, const std::string& lead, const std::string& body);
 /// <img> of a small image, or of a strip as much wider, drawn with sharp pixels.
 std::string image_tag(const Pixels& pixels, int shown_side, const std::string& alt);
+/// Whether the page is about policies that play.
+bool about_policies(const Page& page);
 std::string class_label(const Page& page, int64_t index);
 
 /// The rules of appearance: light and dark, phones, paper.

@@ -16,6 +16,7 @@ FigureStyle figure_style(std::string_view name) {
   static const std::vector<Row> rows = {
       {"top1", {"top-1", true}},
       {"top5", {"top-5", true, false}},
+      {"score", {"score"}},
       {"loss", {"loss", false, true, false}},
   };
   const auto found = std::ranges::find(rows, name, &Row::name);

@@ -22,7 +22,7 @@ std::string per_second(const std::string& samples) { return samples + "_per_seco
 /// The validation set only chose the weights, so its result is the score alone.
 ordered_json validation_json(const Summary& s) {
   const Summary::Result& r = *s.validation;
-  return {{s.samples, r.evaluation.samples},
+  return {{s.judged_by, r.evaluation.samples},
           {s.score.name, r.evaluation.value(s.score.name)},
           {"weights", r.weights},
           {"epoch", r.epoch}};
@@ -30,11 +30,11 @@ ordered_json validation_json(const Summary& s) {
 
 ordered_json test_json(const Summary& s) {
   const Evaluation& e = s.test.evaluation;
-  ordered_json j = {{s.samples, e.samples}};
+  ordered_json j = {{s.judged_by, e.samples}};
   for (const Figure& figure : e.figures) j[figure.name] = figure.value;
   j["weights"] = s.test.weights;
   j["epoch"] = s.test.epoch;
-  j[per_second(s.samples)] = e.samples_per_second();
+  j[per_second(s.judged_by)] = e.samples_per_second();
   return j;
 }
 
@@ -54,6 +54,7 @@ Summary from_json(const ordered_json& j) {
   Summary s;
   s.task = j.value("task", s.task);
   s.samples = j.value("samples", s.samples);
+  s.judged_by = j.value("judged_by", s.samples);
   if (j.contains("score"))
     s.score = {.name = j.at("score").at("name"), .higher_is_better = j.at("score").at("higher_is_better")};
   s.model = j.at("model");
@@ -67,8 +68,8 @@ Summary from_json(const ordered_json& j) {
   s.batch = j.at("batch");
   s.processes = j.at("processes");
   s.threads = j.at("threads");
-  if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.samples);
-  s.test = result_of(j.at("test"), s.samples);
+  if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.judged_by);
+  s.test = result_of(j.at("test"), s.judged_by);
   s.test.evaluation.value(s.score.name);  // a run without its score is no result
   s.train_seconds = j.at("train_seconds");
   s.peak_memory_mb = j.at("peak_memory_mb");
@@ -92,6 +93,7 @@ Summary from_json(const ordered_json& j) {
 ordered_json to_json(const Summary& s) {
   ordered_json j = {{"task", s.task},
                     {"samples", s.samples},
+                    {"judged_by", s.judged_by},
                     {"score", {{"name", s.score.name}, {"higher_is_better", s.score.higher_is_better}}},
                     {"model", s.model},
                     {"attention", s.attention},

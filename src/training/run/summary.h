@@ -13,7 +13,8 @@ namespace fib::training {
 
 struct Summary {
   std::string task = "classification";
-  std::string samples = "images";  ///< what they are called; part of the field names
+  std::string samples = "images";    ///< what they are called; part of the field names
+  std::string judged_by = "images";  ///< what those of an evaluation are called
   Score score{};
   std::string model, attention, data;
   int64_t seed = 0;

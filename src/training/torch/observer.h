@@ -12,7 +12,8 @@ namespace fib::training {
 
 struct RunFacts {
   std::string model, attention, data;
-  std::string samples = "images";  ///< what they are called
+  std::string samples = "images";    ///< what they are called
+  std::string judged_by = "images";  ///< what those of an evaluation are called
   int64_t parameters = 0;
   int64_t train_samples = 0, validation_samples = 0, test_samples = 0;
   int64_t batch = 0;

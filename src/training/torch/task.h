@@ -59,6 +59,7 @@ enum class Split { validation, test };
 /// What a task says about itself.
 struct TaskFacts {
   std::string samples = "images";  ///< what they are called
+  std::string judged_by = {};      ///< what those of an evaluation are called, where it is something else
   int64_t train = 0, validation = 0, test = 0;
   Score score{};
   bool judges_averages_only = false;      ///< evaluations are too expensive for both kinds of weights

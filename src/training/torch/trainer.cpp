@@ -26,6 +26,7 @@ RunFacts Trainer::facts() {
           .attention = recipe().attention,
           .data = recipe().data,
           .samples = task.samples,
+          .judged_by = task.judged_by.empty() ? task.samples : task.judged_by,
           .parameters = step_.parameters().parameters(),
           .train_samples = task.train,
           .validation_samples = task.validation,

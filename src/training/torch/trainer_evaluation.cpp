@@ -120,6 +120,7 @@ Summary Trainer::summary(const EvaluationFacts& tested) {
   const RunFacts run = facts();
   Summary s{.task = recipe().task,
             .samples = run.samples,
+            .judged_by = run.judged_by,
             .score = experiment_.task->facts().score,
             .model = run.model,
             .attention = run.attention,

@@ -62,7 +62,7 @@ TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {
       EXPECT_EQ(plan(a, request(folder.path(), scale)).size(), a.rows.size() * datasets);
     }
   }
-  EXPECT_EQ(trained, 10U) << "the paper's ablations, its comparison of mechanisms and its video table";
+  EXPECT_EQ(trained, 11U) << "the paper's ablations, its comparison of mechanisms, its video and robot tables";
 }
 
 TEST(Ablations, take_the_papers_numbers_from_its_tables) {
@@ -82,6 +82,9 @@ TEST(Ablations, take_the_papers_numbers_from_its_tables) {
   EXPECT_EQ(sequences.rows[4].attention, "fib-1-1");
   EXPECT_EQ(sequences.rows[4].paper.at("c10"), 87.3);
   EXPECT_EQ(sequences.rows[4].paper.at("c100"), 63.2);
+  const Ablation robots = read_ablation(kRecipes / "ablations/table-robots.toml");
+  ASSERT_EQ(robots.rows.size(), 4U);
+  EXPECT_DOUBLE_EQ(robots.rows[3].paper.at("pusht"), 72.0);
 }
 
 TEST(Ablations, may_have_recipes_of_their_own) {
@@ -103,6 +106,7 @@ TEST(Ablations, name_the_line_of_a_mistake) {
   const test::TemporaryDirectory folder;
   const auto refusal = [&](const std::string& text) { return error_of([&] { file_with(folder, text); }); };
   EXPECT_TRUE(mentions(refusal("title = 3\n"), "line 1: title must be text"));
+  EXPECT_TRUE(mentions(refusal("recipes = \"push\"\n"), "did you mean 'pusht'?"));
   EXPECT_TRUE(
       mentions(refusal("title = \"a\"\nsecton = \"b\"\n"), "line 2: unknown key 'secton', did you mean 'section'?"));
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\n"), "needs a label and an attention"));

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/torch/policy_page.h"
+
+#include <numeric>
+
+#include "analysis/torch/over_images.h"
+#include "attention/registry.h"
+#include "base/read_file.h"
+#include "cli/progress.h"
+#include "report/torch/attention_sheet.h"
+#include "robots/strip.h"
+#include "robots/torch/cloning.h"
+#include "robots/torch/rollout.h"
+#include "robots/torch/trained_policy.h"
+#include "training/run/summary.h"
+
+namespace fib::cli {
+namespace {
+
+using robots::Playback;
+using robots::Rollout;
+using robots::TrainedPolicy;
+
+report::EpisodeStrip strip_of(const std::string& which, uint32_t seed, const Playback& played) {
+  const auto images = robots::strip_images(played.scenes);
+  report::EpisodeStrip strip{which, seed, played.score, static_cast<int64_t>(played.scenes.size()) - 1};
+  strip.frames.width = static_cast<uint32_t>(images.size()) * robots::kImageSize;
+  strip.frames.height = robots::kImageSize;
+  robots::append_strip(strip.frames.rgb, images);
+  return strip;
+}
+
+/// What the patches give to each patch, the mean of heads and patches: [N].
+std::vector<double> looked_at(models::Model& model, const at::Tensor& image, int64_t layer) {
+  const at::Tensor weights = model.inspect(image, layer).probabilities[0].mean(0);  // [T,T]
+  const int64_t patches = weights.size(0) - 1;
+  return report::numbers(weights.narrow(0, 1, patches).narrow(1, 1, patches).mean(0).to(at::kDouble));
+}
+
+/// The part of a scene that the encoder sees, as bytes [3,crop,crop].
+at::Tensor seen_part(const robots::PushTScene& scene, const robots::Observation& camera) {
+  const at::Tensor bytes = robots::reduced_images(robots::draw_image(scene), camera.image_size)[0];
+  const int64_t margin = (camera.image_size - camera.crop) / 2;
+  return bytes.narrow(1, margin, camera.crop).narrow(2, margin, camera.crop);
+}
+
+report::SquareImage square_image(const at::Tensor& bytes) {
+  const at::Tensor rgb = bytes.permute({1, 2, 0}).contiguous();
+  return {static_cast<uint32_t>(rgb.size(0)), {rgb.data_ptr<uint8_t>(), rgb.data_ptr<uint8_t>() + rgb.numel()}};
+}
+
+/// First, middle and last frame.
+std::vector<report::EncoderMap> maps_of(models::Model& model, const Playback& played, const robots::Policy& row) {
+  const int64_t side = model.dimensions().height;
+  std::vector<report::EncoderMap> maps;
+  for (const size_t t : {size_t{0}, played.scenes.size() / 2, played.scenes.size() - 1}) {
+    const at::Tensor bytes = seen_part(played.scenes[t], row.image()).narrow(1, 0, side).narrow(2, 0, side);
+    const at::Tensor image = robots::normalized_images(bytes).unsqueeze(0);
+    const auto last = static_cast<int64_t>(model.attentions().size()) - 1;
+    maps.push_back({square_image(bytes), looked_at(model, image, 0), looked_at(model, image, last)});
+  }
+  return maps;
+}
+
+models::Model* vit_of(const TrainedPolicy& opened) {
+  auto* encoder = dynamic_cast<robots::VitEncoder*>(opened.policy->encoder().cameras().front().get());
+  return encoder == nullptr ? nullptr : &encoder->model();
+}
+
+void add_encoder(report::PageRun& run, const TrainedPolicy& opened, const Playback& median) {
+  const at::NoGradGuard no_grad;
+  models::Model* vit = vit_of(opened);
+  if (vit == nullptr) return;
+  const auto mechanism = vit->attentions().front();
+  if (mechanism->info().support_set) run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
+  if (!analysis::why_no_attention_maps(*vit)) run.episodes->maps = maps_of(*vit, median, opened.policy->row());
+}
+
+std::vector<uint32_t> test_seeds() {
+  std::vector<uint32_t> seeds(robots::kTestEpisodes);
+  std::iota(seeds.begin(), seeds.end(), robots::kTestSeed);
+  return seeds;
+}
+
+report::PageRun policy_run(const std::string& directory) {
+  const TrainedPolicy opened = robots::open_policy(directory);
+  const training::RunFiles files{directory};
+  report::PageRun run;
+  run.directory = directory;
+  run.record = report::read_run(directory);
+  run.parameters = training::read_summary(files).parameters;
+  run.config = read_file(files.config(), kMaxRecipeBytes);
+  const std::string& sampler = opened.policy->row().sampler;
+  const Rollout played = robots::roll_out(*opened.policy, opened.limits, {.seeds = test_seeds(), .sampler = sampler});
+  run.episodes = report::PlayedEpisodes{.count = robots::kTestEpisodes,
+                                        .mean_score = played.mean_score(),
+                                        .policy_ms = played.policy_ms(),
+                                        .sampler = sampler,
+                                        .strips = {},
+                                        .maps = {}};
+  const std::vector<size_t> order = played.by_score();
+  const size_t median = order[order.size() / 2];
+  for (const auto& [which, i] : {std::pair{"best", order.back()}, {"median", median}, {"worst", order.front()}})
+    run.episodes->strips.push_back(strip_of(which, robots::kTestSeed + static_cast<uint32_t>(i), played.episodes[i]));
+  add_encoder(run, opened, played.episodes[median]);
+  return run;
+}
+
+}  // namespace
+
+bool is_policy_run(const std::string& directory) {
+  return training::RunFiles{directory}.recipe().task == robots::pusht_task_row().name;
+}
+
+report::Page make_policy_page(const ReportArguments& a, bool quiet) {
+  report::Page page;
+  add_title(page, a);
+  ProgressBar progress("runs", static_cast<int64_t>(a.directories.size()), quiet);
+  for (const std::string& directory : a.directories) {
+    progress.show(static_cast<int64_t>(page.runs.size()), "episodes of " + directory);
+    page.runs.push_back(policy_run(directory));
+  }
+  return page;
+}
+
+}  // namespace fib::cli

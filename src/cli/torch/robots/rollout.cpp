@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/commands/rollout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/atomic_file.h"
+#include "cli/app.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "report/table.h"
+#include "robots/torch/cloning.h"
+#include "robots/torch/rollout.h"
+#include "robots/torch/trained_policy.h"
+#include "robots/video.h"
+
+namespace fib::cli {
+namespace {
+
+using report::Table;
+using robots::Rollout;
+using robots::TrainedPolicy;
+
+nlohmann::ordered_json rollout_json(const RolloutArguments& a, const std::string& sampler, const Rollout& r) {
+  return {{"task", "pusht"},    {"episodes", a.episodes},       {"seed", a.seed},
+          {"sampler", sampler}, {"mean_score", r.mean_score()}, {"scores", r.scores()},
+          {"steps", r.steps()}, {"seconds", r.seconds},         {"policy_ms", r.policy_ms()}};
+}
+
+std::string rollout_text(const RolloutArguments& a, const TrainedPolicy& p, const std::string& sampler,
+                         const Rollout& r) {
+  const std::vector<double> scores = r.scores();
+  const auto solved = std::count(scores.begin(), scores.end(), 1.0);
+  Table table({{}, {}});
+  table.add_row({"policy", fmt::format("{} with {}, {}", p.recipe.model, p.recipe.attention, p.weights)});
+  table.add_row({"score", fmt::format("{:.4f} in the mean of {} episodes from seed {}, {} solved", r.mean_score(),
+                                      a.episodes, a.seed, solved)});
+  table.add_row({"decision", fmt::format("{:.1f} ms for the batch, {}", r.policy_ms(), sampler)});
+  table.add_row({"played", fmt::format("{} steps in {:.1f} s", r.steps(), r.seconds)});
+  return table.to_string();
+}
+
+/// Worst, median, best.
+std::vector<robots::PushTScene> shown_scenes(const Rollout& r) {
+  const std::vector<size_t> order = r.by_score();
+  std::vector<robots::PushTScene> scenes;
+  for (const size_t i : {order.front(), order[order.size() / 2], order.back()}) {
+    const auto& played = r.episodes[i].scenes;
+    scenes.insert(scenes.end(), played.begin(), played.end());
+  }
+  return scenes;
+}
+
+void run_rollout(const RolloutArguments& a, const Globals& globals) {
+  if (!a.video.empty()) check_writable(a.video);
+  const TrainedPolicy opened = robots::open_policy(a.run);
+  robots::RolloutOptions options{.seeds = {}, .sampler = a.sampler.empty() ? opened.policy->row().sampler : a.sampler};
+  options.seeds.resize(static_cast<size_t>(a.episodes));
+  std::iota(options.seeds.begin(), options.seeds.end(), static_cast<uint32_t>(a.seed));
+  StatusLine status(globals.quiet);
+  options.decided = [&](int64_t done, int64_t of) {
+    show_share(status, "playing", static_cast<double>(done) / static_cast<double>(of));
+  };
+  const Rollout result = robots::roll_out(*opened.policy, opened.limits, options);
+  status.clear();
+  if (a.json)
+    print_json(rollout_json(a, options.sampler, result));
+  else if (!globals.quiet)
+    fmt::print("{}", rollout_text(a, opened, options.sampler, result));
+  if (a.video.empty()) return;
+  robots::write_video(a.video, shown_scenes(result));
+  say_written(a.video, globals.quiet || a.json, "(worst, median and best episode)");
+}
+
+const TorchRunner<RolloutArguments> rollout_runner(run_rollout);
+
+const bool task_is_known = [] {
+  training::add_task(robots::pusht_task_row());
+  return true;
+}();
+
+}  // namespace
+}  // namespace fib::cli

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robots/torch/encoder.h"
+
+namespace fib::robots {
+namespace {
+
+std::shared_ptr<ImageEncoder> image_encoder(const EncoderSize& size, int64_t crop, const AttentionSpec& attention) {
+  if (!size.vit.empty()) return std::make_shared<VitEncoder>(size, crop, attention);
+  auto encoder = std::make_shared<ResNetEncoder>(size);
+  initialize_like_torch(*encoder);
+  return encoder;
+}
+
+}  // namespace
+
+VitEncoder::VitEncoder(const EncoderSize& size, int64_t crop, const AttentionSpec& attention)
+    : side_(crop / size.patch * size.patch) {
+  model_ = register_module("vit", models::make(size.vit, encoder_options(size, crop, attention)));
+}
+
+at::Tensor VitEncoder::forward(const at::Tensor& images) {
+  const at::Tensor tokens = model_->tokens(images.narrow(2, 0, side_).narrow(3, 0, side_));
+  return tokens.narrow(1, 1, tokens.size(1) - 1).mean(1);  // without the class token
+}
+
+ObservationEncoder::ObservationEncoder(const Policy& policy, const AttentionSpec& attention) : task_(policy.task) {
+  for (const Observation& o : task_.observations) {
+    if (!o.is_image()) continue;
+    cameras_.push_back(register_module(o.name, image_encoder(policy.encoder, o.crop, attention)));
+  }
+}
+
+/// The last place is never drawn, as published.
+at::Tensor ObservationEncoder::cropped(const at::Tensor& images, int64_t crop) const {
+  const int64_t room = images.size(2) - crop;
+  if (!is_training()) return images.narrow(2, room / 2, crop).narrow(3, room / 2, crop);
+  const at::Tensor places = at::randint(room, {images.size(0), 2}, at::kLong);
+  std::vector<at::Tensor> parts;
+  for (int64_t i = 0; i < images.size(0); ++i) {
+    const int64_t top = places[i][0].item<int64_t>(), left = places[i][1].item<int64_t>();
+    parts.push_back(images[i].narrow(1, top, crop).narrow(2, left, crop));
+  }
+  return at::stack(parts);
+}
+
+at::Tensor ObservationEncoder::forward(const std::vector<at::Tensor>& observations) {
+  std::vector<at::Tensor> features;
+  auto camera = cameras_.begin();
+  for (size_t i = 0; i < task_.observations.size(); ++i) {
+    const Observation& o = task_.observations[i];
+    features.push_back(o.is_image() ? at::relu((*camera++)->forward(cropped(observations.at(i), o.crop)))
+                                    : observations.at(i));
+  }
+  return at::cat(features, 1);
+}
+
+}  // namespace fib::robots

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robots/torch/layers.h"
+
+#include <cmath>
+
+#include "models/torch/conv_layers.h"
+
+namespace fib::robots {
+
+using models::register_at;
+
+Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
+  if (shape_.padding < 0) shape_.padding = shape.kernel / 2;
+  std::vector<int64_t> sizes = {shape.to, shape.from};
+  if (shape.transposed) std::swap(sizes[0], sizes[1]);
+  sizes.insert(sizes.end(), static_cast<size_t>(shape.dimensions), shape.kernel);
+  weight = register_parameter("weight", at::empty(sizes));
+  if (shape.bias) bias = register_parameter("bias", at::empty({shape.to}));
+}
+
+at::Tensor Convolution::forward(const at::Tensor& x) const {
+  const auto all = [&](int64_t value) { return std::vector<int64_t>(static_cast<size_t>(shape_.dimensions), value); };
+  return at::convolution(x, weight, bias, all(shape_.stride), all(shape_.padding), all(1), shape_.transposed, all(0),
+                         1);
+}
+
+GroupNorm::GroupNorm(int64_t groups, int64_t channels) : groups_(groups) {
+  weight = register_parameter("weight", at::empty({channels}));
+  bias = register_parameter("bias", at::empty({channels}));
+}
+
+ConvolutionBlock::ConvolutionBlock(const BlockShape& shape)
+    : convolution_(
+          std::make_shared<Convolution>(ConvolutionShape{shape.from, shape.to, shape.kernel, shape.dimensions})),
+      norm_(std::make_shared<GroupNorm>(shape.groups, shape.to)) {
+  register_at(*this, "block.0", convolution_);
+  register_at(*this, "block.1", norm_);
+}
+
+at::Tensor ConvolutionBlock::forward(const at::Tensor& x) const {
+  return at::mish(norm_->forward(convolution_->forward(x)));
+}
+
+ResidualBlock::ResidualBlock(const BlockShape& shape) {
+  BlockShape second = shape;
+  second.from = shape.to;
+  first_ = std::make_shared<ConvolutionBlock>(shape);
+  second_ = std::make_shared<ConvolutionBlock>(second);
+  register_at(*this, "blocks.0", first_);
+  register_at(*this, "blocks.1", second_);
+  if (shape.condition > 0) {
+    film_ = std::make_shared<models::Linear>(shape.condition, 2 * shape.to);
+    register_at(*this, "cond_encoder.1", film_);
+  }
+  if (shape.from == shape.to) return;
+  residual_ = std::make_shared<Convolution>(ConvolutionShape{shape.from, shape.to, 1, shape.dimensions});
+  register_module("residual_conv", residual_);
+}
+
+at::Tensor ResidualBlock::forward(const at::Tensor& x, const at::Tensor& condition) const {
+  at::Tensor y = first_->forward(x);
+  if (film_) {
+    const auto film = film_->forward(at::mish(condition)).unsqueeze(-1).chunk(2, 1);  // scale, shift: [B,C,1]
+    y = film[0] * y + film[1];
+  }
+  return second_->forward(y) + (residual_ ? residual_->forward(x) : x);
+}
+
+void initialize_like_torch(torch::nn::Module& module) {
+  const at::NoGradGuard no_grad;
+  for (const auto& part : module.modules()) {
+    const auto parameters = part->named_parameters(false);
+    const at::Tensor* weight = parameters.find("weight");
+    const at::Tensor* bias = parameters.find("bias");
+    if (weight == nullptr) continue;
+    if (weight->dim() < 2) {
+      weight->fill_(1);
+      if (bias != nullptr) bias->zero_();
+      continue;
+    }
+    const double bound = 1 / std::sqrt(static_cast<double>(weight->numel() / weight->size(0)));
+    weight->uniform_(-bound, bound);
+    if (bias != nullptr) bias->uniform_(-bound, bound);
+  }
+}
+
+}  // namespace fib::robots
