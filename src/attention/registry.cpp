@@ -104,6 +104,7 @@ Cost linformer_cost(const AttentionSpec& spec, const Geometry& g) {
 
 MechanismInfo linformer() {
   MechanismInfo m{{"linformer", "keys and values are projected from T tokens to k", {{"k", "4", "projected tokens"}}}};
+  m.composed = true;
   m.cost = linformer_cost;
   m.bias_refusal = [](const AttentionSpec&) { return std::string("its projected keys are mixtures of all tokens"); };
   m.map_refusal = "mixes keys with learned factors of either sign";
@@ -132,6 +133,7 @@ MechanismInfo efficient() {
   MechanismInfo m{{"efficient",
                    "softmax over the channels of q and the tokens of k, then q(kᵀv)",
                    {{"dim", "4", "channels of q and k per head; 0: those of the model"}}}};
+  m.composed = true;
   m.cost = efficient_cost;
   m.query_key_dim = efficient_dim;
   m.bias_refusal = [](const AttentionSpec&) { return std::string("it forms no score per pair"); };

@@ -29,6 +29,7 @@ struct Cost {
 struct MechanismInfo : PatternInfo {
   bool support_set = false;  ///< its pairs depend on positions alone, and every one takes the option `masking`
   bool dense = false;        ///< forms all pairs, as layers do that do not take the attention asked for
+  bool composed = false;     ///< a few matrix products and softmaxes: a recording holds these, and not the mechanism
   Cost (*cost)(const AttentionSpec& spec, const Geometry& geometry) = nullptr;
   /// Channels of q and k per head that it wants; null: those of the geometry.
   int64_t (*query_key_dim)(const AttentionSpec& spec, const Geometry& geometry) = nullptr;

@@ -79,38 +79,46 @@ enum class Op {
 struct Conv2d {
   std::array<int64_t, 2> stride{1, 1}, padding{0, 0};
   int64_t groups = 1;
+  friend bool operator==(const Conv2d&, const Conv2d&) = default;
 };
 
 struct Pool2d {
   std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
+  friend bool operator==(const Pool2d&, const Pool2d&) = default;
 };
 
 struct LayerNorm {
   double eps = 1e-6;
+  friend bool operator==(const LayerNorm&, const LayerNorm&) = default;
 };
 
 struct Axis {
   int64_t axis = 0;
+  friend bool operator==(const Axis&, const Axis&) = default;
 };
 
 struct Axes {
   std::vector<int64_t> axes;  ///< ascending
+  friend bool operator==(const Axes&, const Axes&) = default;
 };
 
 /// Dimension i of the output is dimension order[i] of the input.
 struct Permute {
   std::vector<int64_t> order;
+  friend bool operator==(const Permute&, const Permute&) = default;
 };
 
 /// As many elements as the output has along the axis, from `begin` on.
 struct Slice {
   int64_t axis = 0;
   int64_t begin = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
 };
 
 /// Element i goes to place (i + shift) mod size.
 struct Roll {
   std::vector<int64_t> shifts, axes;
+  friend bool operator==(const Roll&, const Roll&) = default;
 };
 
 /// A mechanism in its layer. For a support set, attention::layer_support(AttentionSpec::parse(attention), geometry) is
@@ -121,6 +129,7 @@ struct Attention {
   std::string attention;  ///< as written on a command line, "fibottention:wmin=5"
   attention::Geometry geometry;
   bool packed = false;  ///< the first input is qkv
+  friend bool operator==(const Attention&, const Attention&) = default;
 };
 
 using Attributes = std::variant<std::monostate, Conv2d, Pool2d, LayerNorm, Axis, Axes, Permute, Slice, Roll, Attention>;

@@ -23,6 +23,17 @@ struct Inputs {
   at::Tensor bias;  ///< added to the scores: undefined, or [G, H or 1, Tq, Tk]; G divides B, sample b uses b mod G
 };
 
+class Mechanism;
+
+/// Answers in a mechanism's place, for those who want to know what it is asked and not what it says.
+class StandIn {
+ public:
+  virtual ~StandIn() = default;
+  /// What Mechanism::forward is given, checked; returns [B,Tq,H·e].
+  virtual at::Tensor forward(const Mechanism& asked, const Inputs& in) = 0;
+  virtual at::Tensor forward_packed(const Mechanism& asked, const at::Tensor& qkv, const at::Tensor& bias) = 0;
+};
+
 class Mechanism : public torch::nn::Module {
  public:
   /// `dropout` acts on attention weights while training.
@@ -38,6 +49,9 @@ class Mechanism : public torch::nn::Module {
 
   /// While it is set, what each forward is given is copied there (tensors share memory); null ends it.
   void show_inputs_to(Inputs* watcher) { watcher_ = watcher; }
+
+  /// While it is set, forward asks it and computes nothing; null ends it.
+  void set_stand_in(StandIn* stand_in) { stand_in_ = stand_in; }
 
   /// Other numbers of tokens from now on. Throws where learned parameters belong to a number of tokens.
   void resize(const Grid& query_grid, const Grid& key_grid);
@@ -67,6 +81,7 @@ class Mechanism : public torch::nn::Module {
   std::string bias_refusal_;  // empty where it takes a bias
   double dropout_;
   Inputs* watcher_ = nullptr;
+  StandIn* stand_in_ = nullptr;
 };
 
 using MechanismPtr = std::shared_ptr<Mechanism>;

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backbone's forward as a graph. Torch reports every operator that the module calls; those that see the image become
+// nodes, those that see weights alone have already been computed. The module is the only description of the model.
+#pragma once
+
+#include "engine/graph.h"
+#include "models/torch/model.h"
+
+namespace fib::engine {
+
+/// Cleaned and valid; its constants share memory with the model's parameters. The model is in eval mode, on the CPU and
+/// in float32, and is as before afterwards. Throws std::runtime_error with one line naming an operator that has no
+/// counterpart in a graph, std::invalid_argument for a model that cannot be recorded as it is.
+Graph record(models::Model& model);
+
+}  // namespace fib::engine
