@@ -36,8 +36,8 @@ HWY_INLINE int64_t lanes() {
 template <class T>
 HWY_INLINE Vec<T> load_first(const T* HWY_RESTRICT p, int64_t n) {
   const Tag<T> d;
-#if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_EMU128
-  // Without a faulting-suppressing masked load these targets would read the full vector.
+#if HWY_MAX_BYTES <= 16
+  // SSE, NEON and the emulation have no masked load and would read the full vector.
   HWY_ALIGN T lane[hn::MaxLanes(Tag<T>())] = {};
   for (int64_t i = 0; i < n; ++i) lane[i] = p[i];
   return hn::Load(d, lane);
