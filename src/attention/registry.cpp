@@ -54,8 +54,8 @@ Cost full_cost(const AttentionSpec&, const Geometry& g) {
   return cost_of_pairs(g, static_cast<int64_t>(all_pairs(g)), 0.0);
 }
 
-bool full_holds_all_scores(const AttentionSpec& spec, bool training) {
-  return training || choice_option(spec, "path", {"tiles", "products"}) == "products";
+bool full_holds_all_scores(const AttentionSpec& spec, bool) {
+  return choice_option(spec, "path", {"tiles", "products"}) == "products";
 }
 
 /// As a mechanism, full is dense matrix products and not a support set with all pairs.

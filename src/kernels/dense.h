@@ -2,6 +2,7 @@
 // Dense attention as its tiles see it, and the table of one SIMD target's functions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/call.h"
@@ -9,13 +10,24 @@
 
 namespace fib::kernels {
 
-/// Keys per block: with 64 channels a block's keys and values, 24 KB each, stay in the second-level cache while every
-/// panel of a tile meets them, and a panel's strip, 6 KB, in the first.
+/// Keys per block, about: with 64 channels a block's keys and values, 24 KB each, stay in the second-level cache while
+/// every panel of a tile meets them, and a panel's strip, 6 KB, in the first.
 inline constexpr int64_t kDenseKeys = 96;
+/// A block is at most half as long again, so that blocks can be about equal.
+inline constexpr int64_t kDenseMostKeys = kDenseKeys * 3 / 2;
 /// Panels per tile of forward, the unit of parallel work: 64 queries on AVX2.
 inline constexpr int64_t kDensePanels = 4;
 /// Panels whose strips are summed together into the gradients of keys: longer sums, fewer trips of dk and dv.
-inline constexpr int64_t kDenseGroup = 2;
+inline constexpr int64_t kDenseGroup = 4;
+/// Blocks of keys that a group of panels meets in backward while it is in the second-level cache, and they are too.
+inline constexpr int64_t kDenseSpan = 2;
+
+/// How `keys` are cut: a short last block would cost as many trips of sums as a whole one. Whole groups of six rows,
+/// the product's.
+inline int64_t dense_block(int64_t keys) {
+  const int64_t blocks = std::max<int64_t>(1, (keys + kDenseKeys / 2) / kDenseKeys);
+  return std::min((keys + 6 * blocks - 1) / (6 * blocks) * 6, kDenseMostKeys);
+}
 
 template <class T>
 struct DenseCall : Arguments<T> {

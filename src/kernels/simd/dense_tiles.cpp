@@ -6,7 +6,8 @@
 #include <hwy/highway.h>
 
 #include "kernels/dense.h"
-#include "kernels/simd/dense-inl.h"
+#include "kernels/simd/dense_backward-inl.h"
+#include "kernels/simd/dense_forward-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {

@@ -92,8 +92,16 @@ HWY_INLINE Vec<T> exponential(Vec<T> x) {
   const auto n = hn::Sub(shifted, hn::Set(d, C::kShift));
   auto r = hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x);
   r = hn::NegMulAdd(n, hn::Set(d, C::kLn2Low), r);
-  auto y = hn::Set(d, kTaylor.value[C::kDegree]);
-  for (int i = C::kDegree - 1; i >= 0; --i) y = hn::MulAdd(y, r, hn::Set(d, kTaylor.value[i]));
+  // Even and odd powers apart: two short chains of multiply-adds instead of a long one, which would leave the
+  // processor waiting for the last result.
+  static_assert(C::kDegree % 2 == 1);
+  const auto square = hn::Mul(r, r);
+  auto even = hn::Set(d, kTaylor.value[C::kDegree - 1]), odd = hn::Set(d, kTaylor.value[C::kDegree]);
+  for (int i = C::kDegree - 3; i >= 0; i -= 2) {
+    even = hn::MulAdd(even, square, hn::Set(d, kTaylor.value[i]));
+    odd = hn::MulAdd(odd, square, hn::Set(d, kTaylor.value[i + 1]));
+  }
+  const auto y = hn::MulAdd(odd, r, even);
   using TI = hn::TFromD<decltype(di)>;
   const auto exponent = hn::Add(hn::BitCast(di, shifted), hn::Set(di, TI{C::kExponentBias}));
   const auto power = hn::BitCast(d, hn::ShiftLeft<C::kMantissaBits>(exponent));

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The products of dense attention and what brings their factors into order. Included once per target.
+//
+// Lanes are queries. A *panel* is two vectors of queries, and its scores with a block of keys are a *strip* [keys, W],
+// W = 2 · lanes. Softmax is then the same work in every lane, keys and values are read as they lie, and only the
+// queries' side is transposed. All products are one kernel, six rows times two vectors:
+//   scores      strip [j, W]  = Σ_c k [j, c] · queries [c, W]
+//   output      out [c, W]   += Σ_j v [j, c] · strip [j, W]            (dq alike, with k)
+//   gradients   dk [j, c]    += Σ_i strip [j, i] · q [i, c]            (dv alike, with grad_out)
+#if defined(FIB_KERNELS_DENSE_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FIB_KERNELS_DENSE_PRODUCT_INL_H_
+#undef FIB_KERNELS_DENSE_PRODUCT_INL_H_
+#else
+#define FIB_KERNELS_DENSE_PRODUCT_INL_H_
+#endif
+
+#include "kernels/call.h"
+#include "kernels/simd/vectors-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fib::kernels {
+namespace HWY_NAMESPACE {
+
+template <class T>
+inline constexpr int64_t kPanelWidth = 2 * static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+
+/// Row m of c gets Σ_k a [m · a_row + k · a_step] · b [k · b_row …], two vectors wide or one.
+template <class T>
+struct Product {
+  const T* a;
+  int64_t a_row, a_step;
+  const T* b;
+  int64_t b_row, depth;
+  T* c;
+  int64_t c_row;
+};
+
+enum class Into {
+  replace,
+  add,
+  add_to_scaled  ///< what is there is first multiplied, lane by lane
+};
+
+/// Twelve sums, two vectors of b and one of a fill the 16 registers of AVX2, and eight loads feed twelve multiply-adds.
+#define FIB_EACH_SUM(X) X(0, 0) X(0, 1) X(1, 0) X(1, 1) X(2, 0) X(2, 1) X(3, 0) X(3, 1) X(4, 0) X(4, 1) X(5, 0) X(5, 1)
+inline constexpr int64_t kProductRows = 6;
+
+template <int kRows, int kVectors, Into kInto, class T>
+void multiply_rows(const Product<T>& p, const T* HWY_RESTRICT factor) {
+  const Tag<T> d;
+  const int64_t n = lanes<T>(), a_row = p.a_row, a_step = p.a_step, b_row = p.b_row, c_row = p.c_row;
+  const T *HWY_RESTRICT a = p.a, *HWY_RESTRICT b = p.b;
+  T* HWY_RESTRICT c = p.c;
+#define FIB_BEGIN(r, v)                                                                                      \
+  auto sum##r##v = hn::Zero(d);                                                                              \
+  if constexpr (kInto != Into::replace && r < kRows && v < kVectors) {                                       \
+    sum##r##v = hn::LoadU(d, c + r * c_row + v * n);                                                         \
+    if constexpr (kInto == Into::add_to_scaled) sum##r##v = hn::Mul(sum##r##v, hn::Load(d, factor + v * n)); \
+  }
+  FIB_EACH_SUM(FIB_BEGIN)
+#undef FIB_BEGIN
+  for (int64_t k = p.depth; k > 0; --k) {
+    const auto b0 = hn::LoadU(d, b);
+    const auto b1 = kVectors > 1 ? hn::LoadU(d, b + n) : b0;
+#define FIB_ADD(r, v) \
+  if constexpr (r < kRows && v < kVectors) sum##r##v = hn::MulAdd(hn::Set(d, a[r * a_row]), b##v, sum##r##v);
+    FIB_EACH_SUM(FIB_ADD)
+#undef FIB_ADD
+    a += a_step;
+    b += b_row;
+  }
+#define FIB_STORE(r, v) \
+  if constexpr (r < kRows && v < kVectors) hn::StoreU(sum##r##v, d, c + r * c_row + v * n);
+  FIB_EACH_SUM(FIB_STORE)
+#undef FIB_STORE
+}
+#undef FIB_EACH_SUM
+
+/// All rows, in groups as equal as can be: a group of one or two would wait for its own sums.
+template <int kVectors, Into kInto, class T>
+void multiply(Product<T> p, int64_t rows, const T* factor = nullptr) {
+  using Function = void (*)(const Product<T>&, const T*);
+  static constexpr Function kOfRows[] = {multiply_rows<1, kVectors, kInto, T>, multiply_rows<2, kVectors, kInto, T>,
+                                         multiply_rows<3, kVectors, kInto, T>, multiply_rows<4, kVectors, kInto, T>,
+                                         multiply_rows<5, kVectors, kInto, T>, multiply_rows<6, kVectors, kInto, T>};
+  for (int64_t groups = (rows + kProductRows - 1) / kProductRows; groups > 0; --groups) {
+    const int64_t now = (rows + groups - 1) / groups;
+    kOfRows[now - 1](p, factor);
+    p.a += now * p.a_row;
+    p.c += now * p.c_row;
+    rows -= now;
+  }
+}
+
+#if HWY_TARGET != HWY_SCALAR
+/// A square of 16 bytes by 16 bytes.
+template <class T>
+HWY_INLINE void transpose_square(const T* from, int64_t from_stride, T factor, T* into, int64_t into_stride) {
+  const hn::FixedTag<T, 16 / sizeof(T)> d;
+  const auto f = hn::Set(d, factor);
+  const auto load = [&](int64_t i) HWY_ATTR { return hn::Mul(hn::LoadU(d, from + i * from_stride), f); };
+  const auto store = [&](int64_t i, auto v) HWY_ATTR { hn::StoreU(v, d, into + i * into_stride); };
+  const auto a = load(0), b = load(1);
+  if constexpr (sizeof(T) == 8) {
+    store(0, hn::InterleaveLower(d, a, b));
+    store(1, hn::InterleaveUpper(d, a, b));
+  } else {
+    const auto c = load(2), e = load(3);
+    const auto ab = hn::InterleaveLower(d, a, b), ce = hn::InterleaveLower(d, c, e);
+    store(0, hn::ConcatLowerLower(d, ce, ab));
+    store(1, hn::ConcatUpperUpper(d, ce, ab));
+    const auto ab_high = hn::InterleaveUpper(d, a, b), ce_high = hn::InterleaveUpper(d, c, e);
+    store(2, hn::ConcatLowerLower(d, ce_high, ab_high));
+    store(3, hn::ConcatUpperUpper(d, ce_high, ab_high));
+  }
+}
+#endif
+
+/// into [columns, rows] = factor · from [rows, columns], transposed.
+template <class T>
+void transpose(Rows<const T> from, int64_t rows, int64_t columns, T factor, Rows<T> into) {
+  int64_t full_rows = 0, full_columns = 0;
+#if HWY_TARGET != HWY_SCALAR
+  constexpr int64_t kSide = 16 / sizeof(T);
+  full_rows = rows / kSide * kSide, full_columns = columns / kSide * kSide;
+  for (int64_t i = 0; i < full_rows; i += kSide) {
+    for (int64_t c = 0; c < full_columns; c += kSide) {
+      transpose_square(from.row(i) + c, from.stride, factor, into.row(c) + i, into.stride);
+    }
+  }
+#endif
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t c = i < full_rows ? full_columns : 0; c < columns; ++c) into.row(c)[i] = factor * from.row(i)[c];
+  }
+}
+
+/// The rows of up to W tokens as a panel [channels, W], zeros in lanes without a token.
+template <class T>
+void pack_panel(Rows<const T> from, int64_t count, int64_t channels, T factor, T* into) {
+  constexpr int64_t W = kPanelWidth<T>;
+  transpose<T>(from, count, channels, factor, {into, W});
+  for (int64_t c = 0; count < W && c < channels; ++c) std::fill(into + c * W + count, into + (c + 1) * W, T(0));
+}
+
+/// Rows [count, padded] with zeros behind the channels, for the vectors of the gradients of keys.
+template <class T>
+void pad_rows(Rows<const T> from, int64_t count, int64_t channels, int64_t padded, T* into) {
+  for (int64_t i = 0; i < count; ++i) {
+    std::copy_n(from.row(i), channels, into + i * padded);
+    std::fill(into + i * padded + channels, into + (i + 1) * padded, T(0));
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fib::kernels
+HWY_AFTER_NAMESPACE();
+#endif
