@@ -27,6 +27,7 @@ struct ModelBenchOptions {
   std::vector<AttentionSpec> attentions;  ///< compared with full, which always runs
   std::vector<ModelPass> passes = {ModelPass::forward};
   int64_t batch = 4;
+  bool profile = false;                   ///< where the time of a training step goes, too
   TimingOptions timing{.seconds = 10.0};  ///< of one resolution and pass
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/dense_attention.h"
 
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "ops/checks.h"
@@ -28,6 +29,7 @@ Operands contiguous_operands(const Operands& x) {
 }
 
 Outputs run_forward(const Operands& given, const Call& call) {
+  RECORD_FUNCTION("fibottention::dense_attention", std::vector<c10::IValue>());
   check_call(given, call);
   Outputs results = empty_outputs(given);
   auto& [out, lse] = results;

@@ -55,6 +55,7 @@ class BenchRound {
     for (const AttentionSpec& attention : with_reference(options_.attentions)) enter(attention);
     time();
     compare();
+    if (options_.profile && pass_ == ModelPass::training) profile();
     std::vector<ModelBenchRow> rows;
     for (Entry& e : entries_) rows.push_back(std::move(e.row));
     return rows;
@@ -114,6 +115,12 @@ class BenchRound {
     const std::optional<double> full = entries_.front().row.ms;
     for (Entry& e : entries_) {
       if (full && e.row.ms) e.row.speedup_over_full = *full / *e.row.ms;
+    }
+  }
+
+  void profile() {
+    for (Entry& e : entries_) {
+      if (e.contestant) e.row.profile = e.contestant->profile();
     }
   }
 

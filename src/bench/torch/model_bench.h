@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/options.h"
+#include "bench/torch/step_profile.h"
 
 namespace fib::bench {
 
@@ -21,6 +22,7 @@ struct ModelBenchRow {
   std::optional<double> ms, ms_median, images_per_second, speedup_over_full;
   std::optional<double> peak_memory_mb;  ///< parameters, activations and, in training, gradients, optimizer and average
   std::string reason;                    ///< why there is no time
+  std::optional<StepProfile> profile;    ///< of a training step, where asked for
 };
 
 /// What is being done, and how much of it, from 0 to 1.

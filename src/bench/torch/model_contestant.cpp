@@ -89,4 +89,10 @@ at::Tensor ModelContestant::training_step() {
   return at::tensor(loss);
 }
 
+StepProfile ModelContestant::profile() {
+  constexpr int kSteps = 3;
+  return profile_steps(
+      kSteps, [&] { step_->gradients(batch_, steps_++); }, [&] { step_->update(1e-4); });
+}
+
 }  // namespace fib::bench

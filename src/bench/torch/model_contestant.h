@@ -20,6 +20,8 @@ class ModelContestant {
 
   /// Forward, or the trainer's own step with the default recipe: the loss, backward, clipping, AdamW, averages.
   void run();
+  /// Of training steps.
+  StepProfile profile();
   std::optional<double> peak_memory_mb() const { return peak_memory_mb_; }
 
   /// What it will need, roughly, and from above.

@@ -29,6 +29,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
       ->check(CLI::IsMember({"forward", "training"}))
       ->type_name("forward,training")
       ->default_str("forward");
+  command.add_flag("--profile", a.options.profile, "where a training step's time goes: by kind of layer, both ways");
   add_number(command, "--seconds", a.options.timing.seconds, {0.01, 3600},
              "time to spend per resolution and pass, about")
       ->capture_default_str();

@@ -8,6 +8,7 @@
 #include "kernels/dense.h"
 #include "kernels/simd/dense_backward-inl.h"
 #include "kernels/simd/dense_forward-inl.h"
+#include "kernels/simd/linear-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
@@ -18,6 +19,13 @@ constexpr DenseTable<T> kDense{kDensePanels * kPanelWidth<T>, dense_forward<T>, 
 
 const DenseTable<float>& dense_f32() { return kDense<float>; }
 const DenseTable<double>& dense_f64() { return kDense<double>; }
+
+// Here and not in a file of its own, because it is made of the same instances of the product.
+const LinearTable& linear_table_f32() {
+  static constexpr LinearTable kTable{kLinearPanel,       pack_linear_outputs,    pack_linear_inputs,     linear_rows,
+                                      gelu_gradient_rows, linear_input_gradients, linear_weight_gradients};
+  return kTable;
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fib::kernels
@@ -30,6 +38,7 @@ namespace fib::kernels {
 
 HWY_EXPORT(dense_f32);
 HWY_EXPORT(dense_f64);
+HWY_EXPORT(linear_table_f32);
 
 template <>
 const DenseTable<float>& dense_of_target<float>(int64_t target) {
@@ -38,6 +47,10 @@ const DenseTable<float>& dense_of_target<float>(int64_t target) {
 template <>
 const DenseTable<double>& dense_of_target<double>(int64_t target) {
   return choose_target(HWY_DISPATCH_TABLE(dense_f64), target)();
+}
+
+const LinearTable& linear_of_target(int64_t target) {
+  return choose_target(HWY_DISPATCH_TABLE(linear_table_f32), target)();
 }
 
 }  // namespace fib::kernels

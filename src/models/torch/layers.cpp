@@ -36,7 +36,7 @@ at::Tensor PatchEmbed::forward(const at::Tensor& images) const {
                                  .reshape({B, C, rows, p, columns, p})
                                  .permute({0, 2, 4, 1, 3, 5})
                                  .reshape({B, rows * columns, C * p * p});  // [B,N,C·p·p]
-  const at::Tensor tokens = at::linear(patches, proj_->weight.flatten(1), proj_->bias);
+  const at::Tensor tokens = ops::linear(patches, proj_->weight.flatten(1), proj_->bias);
   return norm_ ? norm_->forward(tokens) : tokens;
 }
 
@@ -126,10 +126,14 @@ Mlp::Mlp(const MlpShape& shape, double dropout) : activation_(shape.activation),
 
 at::Tensor Mlp::forward(const at::Tensor& x) {
   if (!at::GradMode::is_enabled() && !is_training()) return in_steps(x);
-  const at::Tensor raised = fc1_->forward(x);
-  const at::Tensor masked = mask_.defined() ? raised * mask_ : raised;
-  const at::Tensor hidden = at::dropout(activated(masked, activation_), dropout_, is_training());
+  const at::Tensor hidden = at::dropout(activated_hidden(x), dropout_, is_training());
   return at::dropout(fc2_->forward(hidden), dropout_, is_training());
+}
+
+at::Tensor Mlp::activated_hidden(const at::Tensor& x) const {
+  if (activation_ == Activation::gelu && !mask_.defined()) return fc1_->forward_gelu(x);
+  const at::Tensor raised = fc1_->forward(x);
+  return activated(mask_.defined() ? raised * mask_ : raised, activation_);
 }
 
 at::Tensor Mlp::in_steps(const at::Tensor& x) const {

@@ -12,6 +12,7 @@
 
 #include "attention/torch/mechanism.h"
 #include "models/cost.h"
+#include "ops/linear.h"
 
 namespace fib::models {
 
@@ -19,7 +20,9 @@ class Linear : public torch::nn::Module {
  public:
   /// Without a bias, `bias` stays undefined.
   Linear(int64_t from, int64_t to, bool with_bias = true);
-  at::Tensor forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+  at::Tensor forward(const at::Tensor& x) const { return ops::linear(x, weight, bias); }
+  /// GELU of the same.
+  at::Tensor forward_gelu(const at::Tensor& x) const { return ops::linear_gelu(x, weight, bias); }
 
   at::Tensor weight, bias;
 };
@@ -123,6 +126,7 @@ class Mlp : public torch::nn::Module {
   /// Without gradients: some rows at a time, so that the hidden activations stay in the cache and no memory is asked
   /// of the system for them (a fresh 50 MB cost 11 ms of page faults beside 3 ms of GELU).
   at::Tensor in_steps(const at::Tensor& x) const;
+  at::Tensor activated_hidden(const at::Tensor& x) const;
 
   std::shared_ptr<Linear> fc1_, fc2_;
   Activation activation_;

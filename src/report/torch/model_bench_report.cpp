@@ -40,6 +40,33 @@ Panel panel_of(const ModelBenchReport& r, ModelPass pass, const std::string& tit
   return panel;
 }
 
+ordered_json profile_json(const bench::StepProfile& profile) {
+  auto kinds = ordered_json::array();
+  for (const bench::KindTime& k : profile.kinds) {
+    kinds.push_back({{"kind", k.kind}, {"forward_ms", k.forward_ms}, {"backward_ms", k.backward_ms}});
+  }
+  return {{"kinds", kinds}, {"between_ms", profile.between_ms}, {"optimizer_ms", profile.optimizer_ms}};
+}
+
+/// A line for each kind of layer.
+std::string profile_text(const ModelBenchRow& row) {
+  using enum Table::Align;
+  Table table({{"kind", left}, {"forward ms", right}, {"backward ms", right}, {"share", right}});
+  const bench::StepProfile& p = *row.profile;
+  const auto share = [&](double ms) { return fmt::format("{:.0f} %", 100.0 * ms / p.total_ms()); };
+  double forward = 0.0, backward = 0.0;
+  for (const bench::KindTime& k : p.kinds) {
+    table.add_row({k.kind, fmt::format("{:.1f}", k.forward_ms), fmt::format("{:.1f}", k.backward_ms),
+                   share(k.forward_ms + k.backward_ms)});
+    forward += k.forward_ms, backward += k.backward_ms;
+  }
+  table.add_row(
+      {"all operators", fmt::format("{:.1f}", forward), fmt::format("{:.1f}", backward), share(forward + backward)});
+  return fmt::format("\nA step with {} at {}: between operators {:.1f} ms ({}), optimizer {:.1f} ms ({})\n\n{}",
+                     row.attention, row.resolution, p.between_ms, share(p.between_ms), p.optimizer_ms,
+                     share(p.optimizer_ms), table.to_string());
+}
+
 }  // namespace
 
 ordered_json model_bench_json(const ModelBenchReport& r) {
@@ -57,6 +84,7 @@ ordered_json model_bench_json(const ModelBenchReport& r) {
                     {"speedup_over_full", or_null(row.speedup_over_full)},
                     {"peak_memory_mb", or_null(row.peak_memory_mb)},
                     {"reason", row.reason.empty() ? ordered_json(nullptr) : ordered_json(row.reason)}});
+    if (row.profile) rows.back()["profile"] = profile_json(*row.profile);
   }
   return {{"machine", r.machine}, {"threads", r.threads}, {"rows", rows}};
 }
@@ -86,9 +114,11 @@ std::string model_bench_text(const ModelBenchReport& r) {
     }
     above = &row;
   }
+  std::string profiles;
+  for (const ModelBenchRow& row : r.rows) profiles += row.profile ? profile_text(row) : "";
   const ModelBenchRow& first = r.rows.front();
-  return fmt::format("{}, batch {}; {}; {} threads\n\n{}{}{}", first.model, first.batch, r.machine, r.threads,
-                     table.to_string(), notes.empty() ? "" : "\n", notes);
+  return fmt::format("{}, batch {}; {}; {} threads\n\n{}{}{}{}", first.model, first.batch, r.machine, r.threads,
+                     table.to_string(), notes.empty() ? "" : "\n", notes, profiles);
 }
 
 LinePlot model_bench_plot(const ModelBenchReport& r) {

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Linear layers and GELU against sums written out in float64.
+#include "kernels/linear.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <vector>
+
+#include "base/rng.h"
+#include "oracle/case_run.h"
+
+namespace fib::kernels {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats random_floats(int64_t count, uint64_t stream) {
+  Floats values(static_cast<size_t>(count));
+  const CounterRng draws(7, {stream});
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>(static_cast<double>(draws.at(i) >> 40) / double(1 << 23) - 1.0);
+  }
+  return values;
+}
+
+struct LinearCase {
+  LinearShape shape;
+  bool bias, gelu;
+};
+
+struct LinearArrays {
+  Floats out, raised, dx, dweight, dbias;
+};
+
+struct LinearProblem {
+  explicit LinearProblem(const LinearCase& c)
+      : given(c),
+        x(random_floats(c.shape.rows * c.shape.from, 1)),
+        weight(random_floats(c.shape.to * c.shape.from, 2)),
+        bias(random_floats(c.shape.to, 3)),
+        grad_out(random_floats(c.shape.rows * c.shape.to, 4)) {}
+  LinearCase given;
+  Floats x, weight, bias, grad_out;
+
+  double raised(int64_t m, int64_t n) const {
+    const int64_t K = given.shape.from;
+    double sum = given.bias ? bias[static_cast<size_t>(n)] : 0.0;
+    for (int64_t k = 0; k < K; ++k) {
+      sum += double(x[static_cast<size_t>(m * K + k)]) * double(weight[static_cast<size_t>(n * K + k)]);
+    }
+    return sum;
+  }
+};
+
+double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double gelu_slope(double x) { return normal_below(x) + x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * M_PI); }
+
+LinearArrays expected(const LinearProblem& p) {
+  const auto [M, K, N] = p.given.shape;
+  LinearArrays r{Floats(p.grad_out.size()), Floats(p.grad_out.size()), {}, {}, {}};
+  std::vector<double> dx(p.x.size()), dweight(p.weight.size()), dbias(p.bias.size());
+  for (int64_t m = 0; m < M; ++m) {
+    for (int64_t n = 0; n < N; ++n) {
+      const auto at = static_cast<size_t>(m * N + n);
+      const double value = p.raised(m, n);
+      r.raised[at] = static_cast<float>(value);
+      r.out[at] = static_cast<float>(p.given.gelu ? value * normal_below(value) : value);
+      const double g = double(p.grad_out[at]) * (p.given.gelu ? gelu_slope(value) : 1.0);
+      dbias[static_cast<size_t>(n)] += g;
+      for (int64_t k = 0; k < K; ++k) {
+        const auto i = static_cast<size_t>(m * K + k), j = static_cast<size_t>(n * K + k);
+        dx[i] += g * double(p.weight[j]);
+        dweight[j] += g * double(p.x[i]);
+      }
+    }
+  }
+  r.dx.assign(dx.begin(), dx.end());
+  r.dweight.assign(dweight.begin(), dweight.end());
+  r.dbias.assign(dbias.begin(), dbias.end());
+  return r;
+}
+
+LinearArrays computed(const LinearProblem& p) {
+  LinearArrays r{Floats(p.grad_out.size()), Floats(p.grad_out.size()), Floats(p.x.size()), Floats(p.weight.size()),
+                 Floats(p.bias.size())};
+  float* raised = p.given.gelu ? r.raised.data() : nullptr;
+  linear_forward(p.given.shape, {.x = p.x.data(),
+                                 .weight = p.weight.data(),
+                                 .bias = p.given.bias ? p.bias.data() : nullptr,
+                                 .out = r.out.data(),
+                                 .raised = raised});
+  linear_backward(p.given.shape, {.x = p.x.data(),
+                                  .weight = p.weight.data(),
+                                  .grad_out = p.grad_out.data(),
+                                  .raised = raised,
+                                  .dx = r.dx.data(),
+                                  .dweight = r.dweight.data(),
+                                  .dbias = r.dbias.data()});
+  return r;
+}
+
+void expect_near(const Floats& got, const Floats& wanted, const char* what) {
+  float largest = 1.0f;
+  for (const float w : wanted) largest = std::max(largest, std::abs(w));
+  for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 2e-6f * largest) << what << " " << i;
+}
+
+/// Rows that fill no block, parts of rows, and channels deeper than a panel.
+std::vector<LinearCase> linear_cases() {
+  return {{{5, 64, 32}, true, false},
+          {{101, 32, 96}, true, true},
+          {{601, 32, 64}, false, true},
+          {{9, 416, 32}, true, true}};
+}
+
+TEST(Linear, agrees_with_sums_in_double) {
+  for (const LinearCase& c : linear_cases()) {
+    const LinearProblem p(c);
+    const LinearArrays wanted = expected(p);
+    test::for_each_target([&] {
+      ASSERT_TRUE(linear_fits(c.shape));
+      const LinearArrays got = computed(p);
+      expect_near(got.out, wanted.out, "out");
+      if (c.gelu) expect_near(got.raised, wanted.raised, "raised");
+      expect_near(got.dx, wanted.dx, "dx");
+      expect_near(got.dweight, wanted.dweight, "dweight");
+      expect_near(got.dbias, wanted.dbias, "dbias");
+    });
+  }
+}
+
+TEST(Linear, threads_do_not_change_a_bit) {
+  const LinearProblem p({{1201, 64, 96}, true, true});
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(1);
+  const LinearArrays one = computed(p);
+  omp_set_num_threads(3);
+  const LinearArrays three = computed(p);
+  omp_set_num_threads(before);
+  EXPECT_EQ(one.out, three.out);
+  EXPECT_EQ(one.dx, three.dx);
+  EXPECT_EQ(one.dweight, three.dweight);
+  EXPECT_EQ(one.dbias, three.dbias);
+}
+
+TEST(Linear, leaves_widths_that_fill_no_panel_to_others) {
+  EXPECT_FALSE(linear_fits({100, 96, 10 * 10 + 1}));
+  EXPECT_FALSE(linear_fits({100, 3, 96}));
+  EXPECT_FALSE(linear_fits({0, 96, 96}));
+}
+
+}  // namespace
+}  // namespace fib::kernels
