@@ -79,7 +79,7 @@ TEST(LinearLayer, gives_frozen_parameters_no_gradient) {
 TEST(LinearLayer, leaves_other_types_and_wrong_shapes_to_torch) {
   const Layer layer = random_layer({300, 96}, 96).to(at::kDouble);
   EXPECT_EQ(linear(layer.x, layer.weight, layer.bias).scalar_type(), at::kDouble);
-  EXPECT_THROW(linear(at::randn({300, 95}), at::randn({96, 96}), {}), c10::Error);
+  EXPECT_THROW(linear(at::randn({300, 95}), at::randn({96, 96}), at::Tensor()), c10::Error);
 }
 
 }  // namespace
