@@ -6,19 +6,21 @@
 
 #include "cli/command.h"
 #include "cli/subject_options.h"
+#include "engine/onnx/export.h"
 
 namespace fib::cli {
 
 struct ExportArguments {
   SubjectArguments subject;
-  int64_t resolution = 0, opset = 17;
+  int64_t resolution = 0, opset = engine::kLastOpset;
   std::string attention_as, output;
 };
 
 inline void declare(CLI::App& command, ExportArguments& a) {
   add_weights_options(command, a.subject, Subjects::one);
   add_integer(command, "--resolution", a.resolution, kResolutions, "side of the square image; the model's own");
-  add_integer(command, "--opset", a.opset, {13, 17}, "version of ONNX's operators")->capture_default_str();
+  add_integer(command, "--opset", a.opset, {engine::kFirstOpset, engine::kLastOpset}, "version of ONNX's operators")
+      ->capture_default_str();
   command
       .add_option("--attention-as", a.attention_as,
                   "gather: the keys of each query; mask: all pairs, and a mask. Without it what takes fewer bytes")

@@ -16,7 +16,7 @@
 namespace fib::engine {
 namespace {
 
-models::ModelPtr made(const std::string& name, const std::string& attention) {
+models::ModelPtr fresh_model(const std::string& name, const std::string& attention) {
   models::Options options;
   options.attention = AttentionSpec::parse(attention);
   models::ModelPtr model = models::make(name, options);
@@ -24,7 +24,7 @@ models::ModelPtr made(const std::string& name, const std::string& attention) {
   return model;
 }
 
-Graph recorded(const std::string& name, const std::string& attention) { return record(*made(name, attention)); }
+Graph recorded(const std::string& name, const std::string& attention) { return record(*fresh_model(name, attention)); }
 
 onnx::ModelProto exported(const Graph& graph, const OnnxOptions& options = {}) {
   onnx::ModelProto model;
@@ -73,7 +73,11 @@ TEST(Onnx, takes_every_mechanism) {
 TEST(Onnx, holds_a_mask_once_for_layers_that_share_it) {
   const OnnxOptions masks{17, AttentionForm::mask, {}};
   EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention:permute=none"), masks), "mask"), 1);
-  EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention"), masks), "mask"), 3);
+  // The heads of a layer may stand as those of another do.
+  std::set<std::vector<int64_t>> orders;
+  for (int64_t layer = 0; layer < 3; ++layer) orders.insert(published_permutation(3, layer));
+  const auto distinct = static_cast<int>(orders.size());
+  EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention"), masks), "mask"), distinct);
 }
 
 TEST(Onnx, gathers_where_that_is_smaller) {
@@ -103,7 +107,7 @@ void save(const std::filesystem::path& file, const at::Tensor& t) {
 void leave_files(const std::string& base, const std::string& name, const std::string& attention, AttentionForm form) {
   torch::manual_seed(5);
   const at::NoGradGuard no_grad;
-  const models::ModelPtr model = made(name, attention);
+  const models::ModelPtr model = fresh_model(name, attention);
   for (at::Tensor& p : model->parameters()) p.add_(at::randn_like(p) * 0.05);
   const models::Dimensions& d = model->dimensions();
   const at::Tensor images = at::randn({2, d.options.channels, d.height, d.width});
