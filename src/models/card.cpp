@@ -195,7 +195,7 @@ ModelCard published_card(const ModelRow& row, int64_t channels) {
   card.mean = first(row.normalization.mean);
   card.std = first(row.normalization.std);
   card.crop_ratio = row.crop_ratio;
-  card.crops = row.frames > 0 ? 3 : 1;
+  card.crops = row.frames > 0 ? 3 : 0;
   card.sampling_rate = row.frames > 0 ? 32 : 0;
   return card;
 }

@@ -114,6 +114,7 @@ class ClipWriter {
   void encode(const AVFrame* frame) {
     check(avcodec_send_frame(codec_, frame));
     while (avcodec_receive_packet(codec_, packet_) == 0) {
+      packet_->duration = spec_.times.empty() ? 40 : 20;  // a last frame without one would not be shown
       av_packet_rescale_ts(packet_, codec_->time_base, stream_->time_base);
       packet_->stream_index = stream_->index;
       check(av_interleaved_write_frame(container_, packet_));

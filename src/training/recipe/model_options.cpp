@@ -38,7 +38,7 @@ models::ModelCard recipe_card(const Recipe& recipe) {
   card.mean.assign(data.mean.begin(), data.mean.begin() + data.channels);
   card.std.assign(data.std.begin(), data.std.begin() + data.channels);
   card.crop_ratio = recipe.eval_crop;
-  card.crops = recipe.eval_crops;
+  if (data.clips || recipe.eval_crops > 1) card.crops = recipe.eval_crops;
   if (data.clips) {
     card.frames = recipe.frames;
     card.sampling_rate = recipe.sampling_rate;

@@ -123,7 +123,7 @@ PipelineConfig view_of(const ModelCard& card) {
   view.mean = spread(card.mean, static_cast<size_t>(card.channels));
   view.std = spread(card.std, static_cast<size_t>(card.channels));
   view.crop_ratio = card.crop_ratio;
-  view.views = static_cast<int>(card.crops);
+  view.views = static_cast<int>(std::max<int64_t>(card.crops, 1));
   return view;
 }
 
