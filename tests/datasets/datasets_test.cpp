@@ -24,7 +24,7 @@ TEST(Datasets, rows_are_complete_and_names_unique) {
     EXPECT_TRUE(row.class_names.empty() || static_cast<int64_t>(row.class_names.size()) == row.classes);
     for (const DatasetFile& file : row.files) EXPECT_TRUE(file.md5.empty() || file.md5.size() == 32) << file.name;
   }
-  EXPECT_EQ(names.size(), size_t{7});
+  EXPECT_EQ(names.size(), size_t{11});
 }
 
 TEST(Datasets, an_unknown_name_gets_the_nearest) {

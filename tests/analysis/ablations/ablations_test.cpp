@@ -106,7 +106,6 @@ TEST(Ablations, name_the_line_of_a_mistake) {
   const test::TemporaryDirectory folder;
   const auto refusal = [&](const std::string& text) { return error_of([&] { file_with(folder, text); }); };
   EXPECT_TRUE(mentions(refusal("title = 3\n"), "line 1: title must be text"));
-  EXPECT_TRUE(mentions(refusal("recipes = \"push\"\n"), "did you mean 'pusht'?"));
   EXPECT_TRUE(
       mentions(refusal("title = \"a\"\nsecton = \"b\"\n"), "line 2: unknown key 'secton', did you mean 'section'?"));
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\n"), "needs a label and an attention"));

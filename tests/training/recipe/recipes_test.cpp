@@ -23,10 +23,11 @@ TEST(Recipes, are_all_accepted) {
     if (entry.is_directory()) continue;
     const Recipe recipe = recipe_named(entry.path().stem());
     EXPECT_NO_THROW(check_recipe(recipe)) << entry.path();
+    ++count;
+    if (recipe.task != Recipe().task) continue;  // its models are in the room of the task
     models::Options options;
     options.attention = AttentionSpec::parse(recipe.attention);
     EXPECT_NO_THROW(models::dimensions(recipe.model, options)) << entry.path();
-    ++count;
   }
   EXPECT_GE(count, 8);
 }
