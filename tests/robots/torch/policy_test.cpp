@@ -53,10 +53,10 @@ TEST(ConditionalUnet, has_the_parameters_of_the_published_configurations) {
 
 /// torchvision's ResNet-18 without classifier has 11,176,512 parameters; then 512 → 32 maps, 64 → 64 features.
 TEST(ResNetEncoder, is_a_resnet_18_with_keypoints) {
-  ResNetEncoder encoder({});
-  EXPECT_EQ(parameters_of(encoder), 11176512 + 512 * 32 + 32 + 64 * 64 + 64);
-  initialize_like_torch(encoder);
-  EXPECT_EQ(encoder.forward(at::randn({2, 3, 84, 84})).sizes().vec(), (std::vector<int64_t>{2, 64}));
+  const auto encoder = std::make_shared<ResNetEncoder>(EncoderSize{});
+  EXPECT_EQ(parameters_of(*encoder), 11176512 + 512 * 32 + 32 + 64 * 64 + 64);
+  initialize_like_torch(*encoder);
+  EXPECT_EQ(encoder->forward(at::randn({2, 3, 84, 84})).sizes().vec(), (std::vector<int64_t>{2, 64}));
 }
 
 TEST(SpatialSoftmax, is_the_mean_place_of_each_map) {
