@@ -148,27 +148,5 @@ TEST(Samplers, agree_with_scalar_arithmetic) {
   }
 }
 
-/// Learning one window by heart shows that what is learned is what is drawn.
-TEST(DiffusionPolicy, learns_one_demonstration_by_heart) {
-  torch::manual_seed(3);
-  DiffusionPolicy policy(mini_policy(), AttentionSpec::parse("full"));
-  Demonstrated batch = mini_batch(at::kFloat);
-  batch.actions = batch.actions.cumsum(1).tanh();  // smooth, and within the clamp
-  torch::optim::AdamW optimizer(policy.parameters(), torch::optim::AdamWOptions(1e-3).weight_decay(0));
-  double first = 0, last = 0;
-  for (int i = 0; i < 300; ++i) {
-    optimizer.zero_grad();
-    const at::Tensor loss = policy.loss(batch).total();
-    loss.backward();
-    optimizer.step();
-    (i < 10 ? first : last) += i < 10 || i >= 290 ? loss.item<double>() / 10 : 0;
-  }
-  EXPECT_LT(last, 0.5 * first);
-  policy.eval();
-  const at::Tensor acted = policy.act(batch.observations, sampler_steps("ddim:10", policy.schedule()),
-                                      [&] { return at::randn_like(batch.actions); });
-  EXPECT_LT(at::mse_loss(acted, batch.actions).item<double>(), 0.2);
-}
-
 }  // namespace
 }  // namespace fib::robots
