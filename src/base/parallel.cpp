@@ -13,6 +13,10 @@ namespace {
 /// Some 50 µs of waiting awake, longer than any step between two that are divided.
 constexpr int kAwakeTurns = 2000;
 
+/// Beside the number of threads at work: whether more may join.
+constexpr int64_t kOpen = int64_t{1} << 62;
+constexpr uint32_t kDismissed = 0xffffffff;
+
 void pause_briefly() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -30,30 +34,37 @@ AwakeTeam*& AwakeTeam::current() {
 
 void AwakeTeam::run(Work work, const void* context) {
   work_ = work, context_ = context;
-  running_.store(threads_ - 1, std::memory_order_relaxed);
+  running_.store(kOpen, std::memory_order_release);
   round_.fetch_add(1, std::memory_order_release);
   round_.notify_all();
   current() = nullptr;
   work(context, 0);
   current() = this;
+  // Nobody waits for a thread that the system has not let run: there is nothing left for it to do.
+  running_.fetch_and(~kOpen, std::memory_order_acq_rel);
   for (int turn = 0; running_.load(std::memory_order_acquire) != 0; ++turn) {
     turn < kAwakeTurns ? pause_briefly() : std::this_thread::yield();
   }
 }
 
 void AwakeTeam::serve(int64_t self) {
-  for (uint32_t seen = 0;; ++seen) {
+  for (uint32_t seen = 0;;) {
     for (int turn = 0; round_.load(std::memory_order_acquire) == seen && turn < kAwakeTurns; ++turn) pause_briefly();
     round_.wait(seen, std::memory_order_acquire);
-    if (work_ == nullptr) return;
-    work_(context_, self);
-    running_.fetch_sub(1, std::memory_order_release);
+    seen = round_.load(std::memory_order_acquire);
+    if (seen == kDismissed) return;
+    int64_t state = running_.load(std::memory_order_acquire);
+    while ((state & kOpen) != 0) {
+      if (!running_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) continue;
+      work_(context_, self);
+      running_.fetch_sub(1, std::memory_order_release);
+      break;
+    }
   }
 }
 
 void AwakeTeam::dismiss() {
-  work_ = nullptr;
-  round_.fetch_add(1, std::memory_order_release);
+  round_.store(kDismissed, std::memory_order_release);
   round_.notify_all();
 }
 
