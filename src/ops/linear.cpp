@@ -43,19 +43,19 @@ at::Tensor empty_out(const at::Tensor& x, const at::Tensor& weight) {
 class LinearFunction : public torch::autograd::Function<LinearFunction> {
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& given, const at::Tensor& given_weight,
-                            const at::Tensor& bias, bool gelu) {
+                            const c10::optional<at::Tensor>& bias, bool gelu) {
     RECORD_FUNCTION("fibottention::linear", std::vector<c10::IValue>());
     const at::AutoDispatchBelowADInplaceOrView below;
     const at::Tensor x = given.contiguous(), weight = given_weight.contiguous();
     const at::Tensor out = empty_out(x, weight), raised = gelu ? at::empty_like(out) : at::Tensor();
-    const at::Tensor flat_bias = bias.defined() ? bias.contiguous() : bias;
+    const at::Tensor flat_bias = bias ? bias->contiguous() : at::Tensor();
     kernels::linear_forward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
                                                       .weight = weight.data_ptr<float>(),
                                                       .bias = data_or_null(flat_bias),
                                                       .out = out.data_ptr<float>(),
                                                       .raised = gelu ? raised.data_ptr<float>() : nullptr});
     ctx->save_for_backward({x, weight, raised});
-    ctx->saved_data["bias"] = bias.defined();
+    ctx->saved_data["bias"] = bias.has_value();
     return out;
   }
 
@@ -63,10 +63,10 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     TORCH_CHECK(!at::GradMode::is_enabled(), "the linear layer's kernel has no second derivative (double backward)");
     const variable_list saved = ctx->get_saved_variables();
     const at::Tensor &x = saved[0], &weight = saved[1], &raised = saved[2], grad_out = grads[0].contiguous();
-    const bool weights = ctx->needs_input_grad(1) || ctx->needs_input_grad(2);
+    const bool has_bias = ctx->saved_data["bias"].toBool();
+    const bool weights = ctx->needs_input_grad(1) || (has_bias && ctx->needs_input_grad(2));
     const at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
     const at::Tensor dweight = weights ? at::empty_like(weight) : at::Tensor();
-    const bool has_bias = ctx->saved_data["bias"].toBool();
     const at::Tensor dbias = weights && has_bias ? at::empty({weight.size(0)}, weight.options()) : at::Tensor();
     const auto into = [](const at::Tensor& t) { return t.defined() ? t.data_ptr<float>() : nullptr; };
     kernels::linear_backward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
@@ -80,16 +80,21 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   }
 };
 
+/// A tensor that is not defined may be no argument of a torch Function.
+c10::optional<at::Tensor> given(const at::Tensor& bias) {
+  return bias.defined() ? c10::optional<at::Tensor>(bias) : c10::nullopt;
+}
+
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!has_linear_kernel(x, weight, bias)) return at::linear(x, weight, bias);
-  return LinearFunction::apply(x, weight, bias, false);
+  return LinearFunction::apply(x, weight, given(bias), false);
 }
 
 at::Tensor linear_gelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!has_linear_kernel(x, weight, bias)) return at::gelu(at::linear(x, weight, bias));
-  return LinearFunction::apply(x, weight, bias, true);
+  return LinearFunction::apply(x, weight, given(bias), true);
 }
 
 }  // namespace fib::ops

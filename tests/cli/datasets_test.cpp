@@ -38,7 +38,7 @@ TEST_F(DatasetsCommand, json_says_where_it_looked_and_what_it_found) {
   std::filesystem::create_directories(root_ / "imagenet" / "train");
   std::filesystem::create_directories(root_ / "imagenet" / "val");
   const auto list = nlohmann::json::parse(run("--json").out);
-  ASSERT_EQ(list.size(), size_t{7});
+  ASSERT_EQ(list.size(), size_t{11});
   const auto row = [&](const std::string& name) {
     return *std::find_if(list.begin(), list.end(), [&](const auto& r) { return r["name"] == name; });
   };
