@@ -180,9 +180,15 @@ void check_recordable(const models::Model& model) {
   }
 }
 
+/// Images [B,C,h,w], or clips [B,C,T,h,w].
+std::vector<int64_t> input_sizes(const models::Dimensions& d, int64_t batch) {
+  std::vector<int64_t> sizes{batch, d.options.channels, d.height, d.width};
+  if (d.takes_clips()) sizes.insert(sizes.begin() + 2, d.frames());
+  return sizes;
+}
+
 Draft draft_of(models::Model& model, int64_t batch) {
-  const models::Dimensions& d = model.dimensions();
-  const at::Tensor images = at::zeros({batch, d.options.channels, d.height, d.width});
+  const at::Tensor images = at::zeros(input_sizes(model.dimensions(), batch));
   Draft draft;
   for (const auto& item : model.named_parameters()) draft.name(item.value(), item.key());
   for (const auto& item : model.named_buffers()) draft.name(item.value(), item.key());

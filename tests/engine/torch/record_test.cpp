@@ -36,7 +36,9 @@ test::Array array_of(const at::Tensor& t) {
 /// Over the largest logit.
 double error_of(models::Model& model, const Graph& graph, int64_t batch) {
   const models::Dimensions& d = model.dimensions();
-  const at::Tensor images = at::randn({batch, d.options.channels, d.height, d.width});
+  std::vector<int64_t> sizes{batch, d.options.channels, d.height, d.width};
+  if (d.takes_clips()) sizes.insert(sizes.begin() + 2, d.frames());
+  const at::Tensor images = at::randn(sizes);
   const at::NoGradGuard no_grad;
   const test::Array wanted = array_of(model.forward(images)), got = test::evaluate(graph, array_of(images));
   EXPECT_EQ(got.sizes, wanted.sizes);
@@ -55,7 +57,8 @@ size_t count_of(const Graph& graph, Op op) {
 
 const std::vector<std::string>& minis() {
   static const std::vector<std::string> names = {"mini_vit",     "mini_convit", "mini_swin",
-                                                 "mini_iformer", "mini_cvt",    "mini_mvitv2"};
+                                                 "mini_iformer", "mini_cvt",    "mini_mvitv2",
+                                                 "mini_timesformer"};
   return names;
 }
 
