@@ -51,7 +51,8 @@ Recipe unusual() {
     if (const auto* on = std::get_if<bool Recipe::*>(&option.field)) recipe.** on = !(recipe.**on);
     if (const auto* span = std::get_if<Span Recipe::*>(&option.field)) recipe.** span = {1.0 / 7.0, 0.1 + 0.2};
   }
-  recipe.crop_sides = {1 + 1.0 / 7.0, 300.1};
+  recipe.crop_sides = {1 + 1.0 / 7.0, 300.1};  // what has narrower bounds
+  recipe.eval_crops = 3;
   recipe.weights = "a \"quoted\" \\path\\ with ü";
   recipe.eps = std::numeric_limits<double>::denorm_min();
   recipe.clip = 1e300;
