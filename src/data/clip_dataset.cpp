@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -103,7 +102,35 @@ std::vector<NamedClip> named_clips(const DatasetRequest& wanted, const char* pat
   return clips;
 }
 
-int64_t number_in(const std::ssub_match& digits) { return parse_number<int64_t>(digits.str()).value_or(-1); }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Walks through the parts of a file's name; once one is not there, none is.
+class NameScanner {
+ public:
+  explicit NameScanner(std::string_view rest) : rest_(rest) {}
+
+  NameScanner& word(std::string_view text) { return take(rest_.starts_with(text) ? text.size() : 0); }
+
+  /// One to four digits.
+  NameScanner& number(int64_t& value) {
+    const size_t digits = std::min(rest_.find_first_not_of("0123456789"), rest_.size());
+    if (digits >= 1 && digits <= 4) value = parse_number<int64_t>(std::string(rest_.substr(0, digits))).value_or(0);
+    return take(digits <= 4 ? digits : 0);
+  }
+
+  bool good() const { return good_; }
+  bool at_end() const { return good_ && rest_.empty(); }
+
+ private:
+  NameScanner& take(size_t length) {
+    good_ = good_ && length > 0;
+    rest_.remove_prefix(length);
+    return *this;
+  }
+
+  std::string_view rest_;
+  bool good_ = true;
+};
 
 // The activities of Smarthome, as its authors list them, and those that all of its cameras see.
 
@@ -244,10 +271,14 @@ DatasetPtr open_clip_list(const DatasetRequest& wanted) {
 }
 
 std::optional<SmarthomeName> parse_smarthome_name(const std::string& file_name) {
-  static const std::regex pattern(R"(([A-Za-z.]{1,64})_p(\d{1,4})_r\d{1,4}_v\d{1,4}_c(\d{1,4})\..*)");
-  std::smatch match;
-  if (!std::regex_match(file_name, match, pattern)) return std::nullopt;
-  return SmarthomeName{match[1], number_in(match[2]), number_in(match[3])};
+  constexpr size_t kLongestActivity = 64;
+  SmarthomeName name{file_name.substr(0, file_name.find('_')), 0, 0};
+  const bool named = std::ranges::all_of(name.activity, [](char c) { return c == '.' || is_letter(c); });
+  if (!named || name.activity.empty() || name.activity.size() > kLongestActivity) return std::nullopt;
+  int64_t repetition = 0, view = 0;
+  NameScanner scan(std::string_view(file_name).substr(name.activity.size()));
+  scan.word("_p").number(name.person).word("_r").number(repetition).word("_v").number(view);
+  return scan.word("_c").number(name.camera).word(".").good() ? std::optional(name) : std::nullopt;
 }
 
 DatasetPtr open_smarthome(const DatasetRequest& wanted) {
@@ -267,11 +298,13 @@ DatasetPtr open_smarthome(const DatasetRequest& wanted) {
 }
 
 std::optional<NuclaName> parse_nucla_name(const fs::path& file) {
-  static const std::regex action(R"(a(\d{1,4}))"), clip(R"(v(\d{1,4})_s(\d{1,4})_e\d{1,4}\..*)");
   const std::string folder = file.parent_path().filename().string(), name = file.filename().string();
-  std::smatch in_folder, in_name;
-  if (!std::regex_match(folder, in_folder, action) || !std::regex_match(name, in_name, clip)) return std::nullopt;
-  return NuclaName{number_in(in_folder[1]), number_in(in_name[1]), number_in(in_name[2])};
+  NuclaName found{0, 0, 0};
+  int64_t episode = 0;
+  NameScanner in_folder(folder), in_name(name);
+  in_folder.word("a").number(found.action);
+  in_name.word("v").number(found.view).word("_s").number(found.subject).word("_e").number(episode).word(".");
+  return in_folder.at_end() && in_name.good() ? std::optional(found) : std::nullopt;
 }
 
 DatasetPtr open_nucla(const DatasetRequest& wanted) {

@@ -56,9 +56,8 @@ size_t count_of(const Graph& graph, Op op) {
 }
 
 const std::vector<std::string>& minis() {
-  static const std::vector<std::string> names = {"mini_vit",     "mini_convit", "mini_swin",
-                                                 "mini_iformer", "mini_cvt",    "mini_mvitv2",
-                                                 "mini_timesformer"};
+  static const std::vector<std::string> names = {"mini_vit", "mini_convit", "mini_swin",       "mini_iformer",
+                                                 "mini_cvt", "mini_mvitv2", "mini_timesformer"};
   return names;
 }
 
