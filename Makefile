@@ -86,7 +86,7 @@ lint: ## Check format, layers and documentation, and run clang-tidy
 	@scripts/lint.sh
 
 .PHONY: lint-quick
-lint-quick: ## The same without clang's path-sensitive analyzer
+lint-quick: ## The same without clang-tidy
 	@scripts/install-deps.sh lint core robots torch
 	@scripts/lint.sh --quick
 
