@@ -51,7 +51,7 @@ Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, s
       const uint32_t frame = place / image.side, x = place % image.side;
       const uint32_t row = std::min(y * grid / image.side, grid - 1),
                      column = std::min(x * grid / image.side, grid - 1);
-      const double share = (weights[frame * of_frame + row * grid + column] - *least) / span;
+      const double share = (weights[frame * of_frame + size_t{row} * grid + column] - *least) / span;
       Color c =
           mixed(dimmed(&image.rgb[size_t{3} * (y * image.width() + place)]), heat_color(share), 0.9 * std::sqrt(share));
       if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))

@@ -37,9 +37,9 @@ Demonstrated demonstrated(const TaskBatch& batch) {
 
 class WindowStream final : public TaskStream {
  public:
-  WindowStream(const Recording& recording, Sampler sampler, int64_t epoch, int64_t first_step)
+  WindowStream(const Recording& recording, const Sampler& sampler, int64_t epoch, int64_t first_step)
       : recording_(recording),
-        sampler_(std::move(sampler)),
+        sampler_(sampler),
         order_(sampler_.order(static_cast<uint64_t>(epoch))),
         step_(static_cast<size_t>(first_step)) {}
 

@@ -78,7 +78,8 @@ void initialize_like_torch(torch::nn::Module& module) {
       if (bias != nullptr) bias->zero_();
       continue;
     }
-    const double bound = 1 / std::sqrt(static_cast<double>(weight->numel() / weight->size(0)));
+    const int64_t inputs = weight->numel() / weight->size(0);
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
     weight->uniform_(-bound, bound);
     if (bias != nullptr) bias->uniform_(-bound, bound);
   }
