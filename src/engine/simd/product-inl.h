@@ -103,9 +103,9 @@ HWY_INLINE void for_row_groups(int64_t row, int64_t end, const Call& call) {
   for (int64_t groups = (end - row + kMost - 1) / kMost; groups > 0; --groups) {
     const int64_t now = (end - row + groups - 1) / groups;
     switch (now) {
-#define FIB_ROW_CASE(N)                                           \
-  case N:                                                         \
-    call(row, std::integral_constant<int, N <= kMost ? N : 1>()); \
+#define FIB_ROW_CASE(N)                                                            \
+  case N:                                                                          \
+    call(row, std::integral_constant<int, static_cast<int>(HWY_MIN(N, kMost))>()); \
     break;
       FIB_ROW_CASE(1)
       FIB_ROW_CASE(2)
