@@ -173,12 +173,7 @@ const std::vector<MechanismInfo>& mechanisms() {
 }
 
 const MechanismInfo& find_mechanism(const std::string& name) {
-  std::vector<std::string> names;
-  for (const MechanismInfo& m : mechanisms()) {
-    if (m.name == name) return m;
-    names.push_back(m.name);
-  }
-  throw std::invalid_argument(unknown_name("attention", name, names));
+  return find_named(mechanisms(), "attention", name, &MechanismInfo::name);
 }
 
 void check_spec(const AttentionSpec& spec) { check_words(OptionValues(find_mechanism(spec.name), spec, 1)); }

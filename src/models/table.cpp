@@ -98,14 +98,7 @@ std::vector<int64_t> Dimensions::sample_shape() const {
   return {options.channels, height, width};
 }
 
-const ModelRow& find_row(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ModelRow& row : table()) {
-    if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw std::invalid_argument(unknown_name("model", name, names));
-}
+const ModelRow& find_row(const std::string& name) { return find_named(table(), "model", name, &ModelRow::name); }
 
 Dimensions dimensions(const std::string& name, const Options& options) {
   Dimensions d{find_row(name), options, 0, 0};

@@ -223,12 +223,7 @@ const std::vector<Pattern>& patterns() {
 }
 
 const Pattern& find_pattern(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Pattern& p : patterns()) {
-    if (p.info.name == name) return p;
-    names.push_back(p.info.name);
-  }
-  throw std::invalid_argument(unknown_name("attention", name, names));
+  return find_named(patterns(), "attention", name, [](const Pattern& p) { return std::string_view(p.info.name); });
 }
 
 void check_range(const char* what, int64_t value, int64_t least, int64_t most) {

@@ -76,13 +76,6 @@ const std::vector<Policy>& policies() {
   return rows;
 }
 
-const Policy& find_policy(const std::string& name) {
-  std::vector<std::string> names;
-  for (const Policy& row : policies()) {
-    if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw std::invalid_argument(unknown_name("policy", name, names));
-}
+const Policy& find_policy(const std::string& name) { return find_named(policies(), "policy", name, &Policy::name); }
 
 }  // namespace fib::robots

@@ -74,12 +74,7 @@ const std::vector<OptimizerRow>& optimizers() {
 }
 
 const OptimizerRow& find_optimizer(std::string_view name) {
-  std::vector<std::string> names;
-  for (const OptimizerRow& row : optimizers()) {
-    if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw std::invalid_argument(unknown_name("optimizer", name, names));
+  return find_named(optimizers(), "optimizer", name, &OptimizerRow::name);
 }
 
 void average_update(float* __restrict average, const float* __restrict value, int64_t begin, int64_t end, float decay) {

@@ -43,4 +43,19 @@ TEST(UnknownName, shows_a_hostile_word_escaped_and_shortened_at_once) {
   EXPECT_LT(unknown_name("option", endless, {"wmin", "wmax"}).size(), 200U);
 }
 
+TEST(FindNamed, is_the_row_or_says_which_there_are) {
+  struct Row {
+    std::string name;
+    int value;
+  };
+  const std::vector<Row> rows = {{"local", 1}, {"bigbird", 2}};
+  EXPECT_EQ(find_named(rows, "row", "bigbird", &Row::name).value, 2);
+  try {
+    find_named(rows, "row", "lokal", &Row::name);
+    FAIL() << "there is no lokal";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_STREQ(error.what(), "unknown row 'lokal', did you mean 'local'? Known: local, bigbird");
+  }
+}
+
 }  // namespace fib

@@ -134,12 +134,7 @@ const std::vector<AblationData>& ablation_data() {
 }
 
 const AblationData& find_data(const std::string& word) {
-  std::vector<std::string> words;
-  for (const AblationData& data : ablation_data()) {
-    if (data.word == word) return data;
-    words.push_back(data.word);
-  }
-  throw std::invalid_argument(unknown_name("data of a table", word, words));
+  return find_named(ablation_data(), "data of a table", word, &AblationData::word);
 }
 
 Ablation read_ablation(const std::filesystem::path& file) {
@@ -180,12 +175,7 @@ std::vector<Ablation> read_ablations(const std::filesystem::path& folder) {
 }
 
 const Ablation& find_ablation(const std::vector<Ablation>& all, const std::string& name) {
-  std::vector<std::string> names;
-  for (const Ablation& a : all) {
-    if (a.name == name) return a;
-    names.push_back(a.name);
-  }
-  throw std::invalid_argument(unknown_name("table or figure", name, names));
+  return find_named(all, "table or figure", name, &Ablation::name);
 }
 
 }  // namespace fib::ablations

@@ -36,21 +36,10 @@ Table read_table(const TableFile& file) {
   return table;
 }
 
-/// Throws std::invalid_argument with the nearest name for an unknown one.
-template <class Named>
-const Named& find_named(const std::vector<Named>& list, const std::string& name, const std::string& what) {
-  std::vector<std::string> names;
-  for (const Named& item : list) {
-    if (item.name == name) return item;
-    names.push_back(item.name);
-  }
-  throw std::invalid_argument(unknown_name(what, name, names));
-}
-
 }  // namespace
 
 const TableRow& Table::row(const std::string& wanted) const {
-  return find_named(rows, wanted, "row of the paper's table " + name);
+  return find_named(rows, "row of the paper's table " + name, wanted, &TableRow::name);
 }
 
 std::optional<double> Table::number(const std::string& row_name, const std::string& column) const {
@@ -70,7 +59,9 @@ const std::vector<Table>& tables() {
   return all;
 }
 
-const Table& find_table(std::string_view name) { return find_named(tables(), std::string(name), "table of the paper"); }
+const Table& find_table(std::string_view name) {
+  return find_named(tables(), "table of the paper", name, &Table::name);
+}
 
 std::optional<analysis::FiveNumbers> head_diversity(const std::string& attention) {
   const Table& table = find_table("diversity");

@@ -63,14 +63,7 @@ DataOptions parse_options(const DatasetRow& row, std::string_view text) {
 
 std::span<const DatasetRow> dataset_rows() { return kRows; }
 
-const DatasetRow& dataset_row(std::string_view name) {
-  const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const auto& r) { return r.name == name; });
-  if (row != std::end(kRows)) return *row;
-  std::vector<std::string> known;
-  known.reserve(std::size(kRows));
-  for (const DatasetRow& r : kRows) known.emplace_back(r.name);
-  throw std::invalid_argument(unknown_name("dataset", name, known));
-}
+const DatasetRow& dataset_row(std::string_view name) { return find_named(kRows, "dataset", name, &DatasetRow::name); }
 
 std::filesystem::path data_root() {
   if (const char* root = std::getenv("FIB_DATA"); root != nullptr && *root != '\0') return root;

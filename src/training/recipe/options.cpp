@@ -191,14 +191,7 @@ Recipe search_recipe() {
   return recipe;
 }
 
-const Option& find_option(std::string_view key) {
-  std::vector<std::string> keys;
-  for (const Option& option : options()) {
-    if (option.key == key) return option;
-    keys.push_back(option.key);
-  }
-  throw std::invalid_argument(unknown_name("option", key, keys));
-}
+const Option& find_option(std::string_view key) { return find_named(options(), "option", key, &Option::key); }
 
 void check_recipe(const Recipe& r) {
   const auto require = [](bool good, const std::string& message) {

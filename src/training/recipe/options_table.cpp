@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/nearest.h"
 #include "models/table.h"
 #include "training/recipe/options.h"
 #include "training/recipe/schedule.h"
@@ -100,12 +101,6 @@ std::vector<Option> augment_options() {
   };
 }
 
-std::vector<std::string> optimizer_names() {
-  std::vector<std::string> names;
-  for (const OptimizerRow& row : optimizers()) names.push_back(row.name);
-  return names;
-}
-
 std::vector<Option> optimizer_options() {
   return {
       {"optimizer",
@@ -113,7 +108,7 @@ std::vector<Option> optimizer_options() {
        &Recipe::optimizer,
        "AdamW, or gradient descent with Nesterov's momentum",
        {},
-       optimizer_names()},
+       names_of(optimizers(), &OptimizerRow::name)},
       {"optimizer", "batch", &Recipe::batch, "images of one step, over all processes", kAtLeastOne},
       {"optimizer", "accumulate", &Recipe::accumulate, "parts that a step's batch is computed in", kAtLeastOne},
       {"optimizer", "lr", &Recipe::lr, "learning rate at the top of the schedule", kPositive},

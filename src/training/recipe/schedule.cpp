@@ -51,37 +51,26 @@ const std::vector<AverageRow>& averages() {
   return rows;
 }
 
-template <class Row>
-std::vector<std::string> names_of(const std::vector<Row>& rows) {
-  std::vector<std::string> names;
-  names.reserve(rows.size());
-  for (const Row& row : rows) names.push_back(row.name);
-  return names;
-}
-
-template <class Row>
-const Row& find_row(const std::vector<Row>& rows, const std::string& name, const char* kind) {
-  const auto found = std::ranges::find(rows, name, &Row::name);
-  if (found == rows.end()) throw std::invalid_argument(unknown_name(kind, name, names_of(rows)));
-  return *found;
+const ScheduleRow& schedule_row(const std::string& name) {
+  return find_named(schedules(), "schedule", name, &ScheduleRow::name);
 }
 
 /// A warm-up that a short run has no time for takes a tenth of it, of whole epochs where the rate changes by epoch.
 double warmup_of(const Recipe& recipe) {
   const auto epochs = static_cast<double>(recipe.epochs);
   if (recipe.warmup_epochs < epochs) return recipe.warmup_epochs;
-  return find_row(schedules(), recipe.schedule, "schedule").by_epoch ? std::floor(epochs / 10) : epochs / 10;
+  return schedule_row(recipe.schedule).by_epoch ? std::floor(epochs / 10) : epochs / 10;
 }
 
 }  // namespace
 
 const std::vector<std::string>& schedule_names() {
-  static const std::vector<std::string> names = names_of(schedules());
+  static const std::vector<std::string> names = names_of(schedules(), &ScheduleRow::name);
   return names;
 }
 
 const std::vector<std::string>& average_names() {
-  static const std::vector<std::string> names = names_of(averages());
+  static const std::vector<std::string> names = names_of(averages(), &AverageRow::name);
   return names;
 }
 
@@ -97,7 +86,7 @@ Schedule Schedule::of(const Recipe& recipe) {
 }
 
 double Schedule::rate(int64_t step, int64_t steps_per_epoch) const {
-  const ScheduleRow& row = find_row(schedules(), name, "schedule");
+  const ScheduleRow& row = schedule_row(name);
   double t = static_cast<double>(step) / static_cast<double>(steps_per_epoch);
   if (row.by_epoch) t = std::floor(t);
   if (t < warmup_epochs) return warmup_from + t * (peak - warmup_from) / warmup_epochs;
@@ -109,7 +98,9 @@ AverageSchedule AverageSchedule::of(const Recipe& recipe) {
 }
 
 double AverageSchedule::decay(int64_t step) const {
-  return std::min(most, find_row(averages(), name, "rule of averages").decay(*this, static_cast<double>(step)));
+  return std::min(
+      most,
+      find_named(averages(), "rule of averages", name, &AverageRow::name).decay(*this, static_cast<double>(step)));
 }
 
 }  // namespace fib::training

@@ -17,14 +17,7 @@ std::vector<TaskRow>& task_table() {
   return rows;
 }
 
-const TaskRow& find_task(const std::string& name) {
-  std::vector<std::string> names;
-  for (const TaskRow& row : task_table()) {
-    if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw std::invalid_argument(unknown_name("task", name, names));
-}
+const TaskRow& find_task(const std::string& name) { return find_named(task_table(), "task", name, &TaskRow::name); }
 
 void require_divisible(const Recipe& recipe, const RankInfo& rank) {
   if (recipe.batch % (rank.world * recipe.accumulate) != 0)
