@@ -3,25 +3,11 @@
 
 #include <set>
 
+#include "base/shell_line.h"
 #include "training/run/directory.h"
 
 namespace fib::ablations {
 namespace {
-
-/// As a POSIX shell reads it back.
-std::string quoted(const std::string& word) {
-  const char* const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+-";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string text = "'";
-  for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + quoted(word);
-  return text;
-}
 
 std::vector<const Run*> left_to_do(const std::vector<Run>& runs) {
   std::set<std::filesystem::path> seen;
@@ -37,7 +23,8 @@ std::string shell_commands(const std::vector<Run>& runs) {
   std::string text;
   for (const Run* run : left_to_do(runs)) {
     const bool resume = run->state == State::unfinished;
-    text += "fib train " + (resume ? "--resume" : joined(run->arguments)) + " --out " + quoted(run->directory) + "\n";
+    text += "fib train " + (resume ? "--resume" : shell_line(run->arguments)) + " --out " + shell_word(run->directory) +
+            "\n";
   }
   return text;
 }
@@ -47,8 +34,8 @@ std::string slurm_script(const std::string& name, const std::vector<Run>& runs) 
   if (left.empty()) return "";
   std::string tasks;
   for (size_t i = 0; i < left.size(); ++i)
-    tasks += "  " + std::to_string(i) + ") out=" + quoted(left[i]->directory) + "; arguments=(" +
-             joined(left[i]->arguments) + ") ;;\n";
+    tasks += "  " + std::to_string(i) + ") out=" + shell_word(left[i]->directory) + "; arguments=(" +
+             shell_line(left[i]->arguments) + ") ;;\n";
   const training::RunFiles files{"$out"};
   return "#!/bin/bash\n"
          "#SBATCH --job-name=" +

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
-#include <thread>
 
 #include "analysis/ablations/commands.h"
 #include "analysis/ablations/jobs.h"
 #include "base/atomic_file.h"
 #include "base/read_file.h"
+#include "base/shell_line.h"
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -75,9 +75,9 @@ class Reproduction {
     if (done_ > 0) progress_.say(fmt::format("{} of {} runs are there already", done_, runs.size()));
   }
 
-  training::PoolOutcome train(int64_t width) {
-    const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-    for (size_t i : left_) jobs_.push_back(ablations::job_of(runs_[i], std::max<int64_t>(1, cores / width)));
+  /// `width` runs at once, which share `threads`.
+  training::PoolOutcome train(int64_t width, int64_t threads) {
+    for (size_t i : left_) jobs_.push_back(ablations::job_of(runs_[i], std::max<int64_t>(1, threads / width)));
     const StopSignals signals;
     return run_jobs(jobs_, {.width = width,
                             .started = [this](size_t job) { started(runs_[left_[job]]); },
@@ -112,11 +112,20 @@ class Reproduction {
   std::string failure_;
 };
 
+/// The command that was given, to be given again.
+std::string resuming_line(const ReproduceArguments& a, const Globals& globals) {
+  std::vector<std::string> words = {"fib"};
+  for (const char* const* word = globals.argv + 1; *word != nullptr; ++word) words.emplace_back(*word);
+  if (!a.resume) words.emplace_back("--resume");
+  return shell_line(words);
+}
+
 /// Trains what is missing. Throws Exit when stopped, std::runtime_error naming the first run that failed.
-void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::vector<Run>& runs, bool quiet) {
-  Reproduction reproduction(ablation, runs, ablations::left_to_do(runs, a.resume), quiet);
-  if (reproduction.train(a.jobs) == training::PoolOutcome::stopped) {
-    say(fmt::format("stopped; continue with: fib reproduce {} --scale {} --out {} --resume", a.name, a.scale, a.out));
+void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::vector<Run>& runs,
+                   const Globals& globals) {
+  Reproduction reproduction(ablation, runs, ablations::left_to_do(runs, a.resume), globals.quiet || a.json);
+  if (reproduction.train(a.jobs, globals.threads) == training::PoolOutcome::stopped) {
+    say("stopped; continue with: " + resuming_line(a, globals));
     throw Exit{128 + StopSignals::received()};
   }
   if (!reproduction.failure().empty()) throw std::runtime_error(reproduction.failure());
@@ -169,7 +178,7 @@ void run(const ReproduceArguments& a, const Globals& globals) {
   std::vector<Run> runs = plan(ablation, request);
   if (!a.plan.empty()) return print_plan(a, runs);
   check_results_writable(a);
-  train_missing(a, ablation, runs, quiet || a.json);
+  train_missing(a, ablation, runs, globals);
   write_results(a, ablation, runs, quiet);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "base/shell_line.h"
 #include "cli/app.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
@@ -70,7 +71,7 @@ void run_session(training::Session& session, const TrainArguments& a, bool quiet
   }
   if (session.is_first())
     say(fmt::format("stopped after step {} of {}, saved; continue with: fib {} --out {} --resume",
-                    session.trainer().state().step, session.trainer().total_steps(), a.command, a.out));
+                    session.trainer().state().step, session.trainer().total_steps(), a.command, shell_word(a.out)));
   throw Exit{128 + std::max(1, StopSignals::received())};
 }
 

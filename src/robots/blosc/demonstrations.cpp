@@ -53,10 +53,10 @@ std::vector<Point> read_actions(const std::filesystem::path& folder) {
   return actions;
 }
 
-uint8_t as_byte(float value, const std::string& where) {
+uint8_t as_byte(float value, const std::filesystem::path& where) {
   const auto byte = static_cast<uint8_t>(value >= 0 && value <= 255 ? value : 0);
   if (static_cast<float>(byte) == value) return byte;
-  throw std::runtime_error(fmt::format("{}: a pixel is {}; accepted: whole numbers 0 to 255", where, value));
+  throw std::runtime_error(fmt::format("{}: a pixel is {}; accepted: whole numbers 0 to 255", where.string(), value));
 }
 
 }  // namespace
@@ -78,8 +78,9 @@ std::vector<uint8_t> read_images(const std::filesystem::path& folder, const Epis
   const auto place = folder / "data" / "img";
   ZarrArray array(place, ZarrType::float32, kImageShape);
   std::vector<uint8_t> pixels;
+  pixels.reserve(static_cast<size_t>(episode.length() * kImageSize * kImageSize * 3));
   for (int64_t row = episode.begin; row < episode.end; ++row) {
-    for (const float v : array.read<float>(row, row + 1)) pixels.push_back(as_byte(v, place.string()));
+    for (const float v : array.read<float>(row, row + 1)) pixels.push_back(as_byte(v, place));
   }
   return pixels;
 }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -55,6 +56,21 @@ at::Tensor gathered(const at::Tensor& values, const at::Tensor& rows, int64_t co
   return values.index_select(0, rows).unflatten(0, {-1, count});
 }
 
+/// One image [96,96,3] to [3,S,S]; halves are rounded to the even neighbor.
+void reduce_image(const uint8_t* rgb, int64_t side, uint8_t* to) {
+  const int64_t factor = kImageSize / side, row = int64_t{kImageSize} * 3;
+  for (int64_t c = 0; c < 3; ++c) {
+    for (int64_t y = 0; y < side; ++y) {
+      for (int64_t x = 0; x < side; ++x) {
+        const uint8_t* square = rgb + y * factor * row + x * factor * 3 + c;
+        int sum = 0;
+        for (int64_t i = 0; i < factor * factor; ++i) sum += square[i / factor * row + i % factor * 3];
+        *to++ = static_cast<uint8_t>(std::nearbyint(static_cast<float>(sum) / static_cast<float>(factor * factor)));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 PushTLimits PushTLimits::of(const Demonstrations& demonstrations) {
@@ -76,15 +92,13 @@ PushTLimits PushTLimits::from_json(const std::string& text) {
 }
 
 at::Tensor reduced_images(std::span<const uint8_t> rgb, int64_t side) {
-  const int64_t factor = kImageSize / side;
   const auto count = static_cast<int64_t>(rgb.size()) / (int64_t{kImageSize} * kImageSize * 3);
-  // from_blob takes no const pointer; nothing is written.
-  const at::Tensor bytes =
-      at::from_blob(const_cast<uint8_t*>(rgb.data()), {count, kImageSize, kImageSize, 3}, at::kByte);
-  const at::Tensor channels_first = bytes.permute({0, 3, 1, 2});
-  if (factor == 1) return channels_first.contiguous();
-  const at::Tensor squares = channels_first.unflatten(3, {side, factor}).unflatten(2, {side, factor});
-  return squares.to(at::kFloat).mean({3, 5}).round().to(at::kByte);  // [N,3,S,f,S,f] -> [N,3,S,S]
+  const at::Tensor images = at::empty({count, 3, side, side}, at::kByte);
+  auto* to = images.data_ptr<uint8_t>();
+  for (int64_t n = 0; n < count; ++n, to += 3 * side * side) {
+    reduce_image(rgb.data() + n * kImageSize * kImageSize * 3, side, to);
+  }
+  return images;
 }
 
 at::Tensor normalized_images(const at::Tensor& bytes) { return bytes.to(at::kFloat) / 127.5 - 1; }
