@@ -14,7 +14,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.c')
 help: ## Show this help
 	@echo "Fibottention: sparse attention that is really sparse"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  SKIP_DEPS=1 skips the installation of Debian packages, JOBS=N bounds the build, WERROR=ON makes warnings errors."
 
@@ -69,6 +69,15 @@ fuzz: deps ## Fuzz everything that reads untrusted input, ten minutes in all (FU
 bench: build ## Our kernel beside dense attention and memcpy, one run
 	$(FIB) bench attention --tokens 196 --batch 8 --backward
 	$(FIB) bench attention --tokens 784,4096 --backward
+
+.PHONY: explorer
+explorer: ## Build docs/explorer/index.html: the patterns in a browser, from the same code
+	@scripts/install-deps.sh explorer
+	@scripts/build-explorer.sh
+
+.PHONY: test-explorer
+test-explorer: ## Try that page in Chromium, where there is one (needs build/fib)
+	@scripts/test-explorer.sh
 
 .PHONY: format
 format: ## Rewrite all C++ with clang-format

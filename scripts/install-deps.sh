@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing; says which, and does nothing when all are there.
-# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test lint sanitize (default: core robots torch test)
+# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test lint sanitize explorer (default: core robots torch test)
 set -euo pipefail
 
 declare -A groups=(
@@ -12,6 +12,7 @@ declare -A groups=(
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp libonnx-dev libprotobuf-dev dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch iproute2"
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
+  [explorer]="emscripten nlohmann-json3-dev libfmt-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"
 )
 

@@ -10,6 +10,7 @@ bash -n scripts/*.sh .ci/run
 scripts/check-layers.py
 scripts/check-docs.sh
 if [[ ${1:-} == --quick ]]; then exit 0; fi
+scripts/build-explorer.sh --check
 
 # Whole rooms at a time: most of clang-tidy's work is reading the headers of other libraries, torch's above all.
 cmake -S . -B build-lint -G Ninja -DFIB_BUILD_TESTS=OFF -DCMAKE_C_COMPILER_LAUNCHER= -DCMAKE_CXX_COMPILER_LAUNCHER= \

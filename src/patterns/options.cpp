@@ -77,6 +77,17 @@ std::vector<std::string> option_keys(const PatternInfo& info) {
 
 }  // namespace
 
+std::vector<std::string> option_words(const PatternOption& option) {
+  std::vector<std::string> words;
+  for (const std::string& part : split(option.help, ';')) {
+    const size_t begin = part.find_first_not_of(' '), colon = part.find(": ");
+    if (begin == std::string::npos || colon == std::string::npos) return {};
+    words.push_back(part.substr(begin, colon - begin));
+    if (words.back().find(' ') != std::string::npos) return {};
+  }
+  return words;
+}
+
 OptionValues::OptionValues(const PatternInfo& info, const AttentionSpec& spec, int64_t tokens)
     : info_(info), spec_(spec), tokens_(tokens) {
   for (const auto& [key, value] : spec.options) {

@@ -181,7 +181,7 @@ std::vector<Pattern> build_patterns() {
        rows_of(modified_wythoff_row)},
       {{"local",
         "sliding window: all keys at most w away",
-        {{"w", "2", "half-width of the window"}, {"diagonal", "false", "true: a token also sees itself"}}},
+        {{"w", "2", "half-width of the window"}, {"diagonal", "false", "false: a token does not see itself; true: it does"}}},
        make_local},
       {{"longformer", "sliding window with diagonal, class token global", {{"w", "1", "half-width of the window"}}},
        make_longformer},

@@ -132,6 +132,10 @@ void draw_head(Drawing& drawing, const SupportSet& s, int64_t h, const Layout& l
 
 }  // namespace
 
+std::string pattern_title(const AttentionSpec& spec, std::optional<int64_t> layer) {
+  return spec.to_string() + (layer ? fmt::format(", layer {}", *layer) : "");
+}
+
 Drawing draw_pattern(const std::string& name, const SupportSet& s) {
   const Layout layout(s);
   Drawing drawing;

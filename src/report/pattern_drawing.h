@@ -2,12 +2,17 @@
 // All heads of a support set as small multiples: queries down, keys across.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "fibottention/pattern.h"
 #include "report/drawing.h"
 
 namespace fib::report {
+
+/// The attention and, since it moves the heads, the layer.
+std::string pattern_title(const AttentionSpec& spec, std::optional<int64_t> layer);
 
 Drawing draw_pattern(const std::string& name, const SupportSet& support);
 

@@ -58,14 +58,9 @@ void print_array(const PatternArguments& a) {
   fmt::print("{}", table.to_string());
 }
 
-/// The attention and, since it moves the heads, the layer.
-std::string title(const AttentionSpec& spec, const LayerArguments& a) {
-  return spec.to_string() + (a.layer != LayerArguments::kNoLayer ? fmt::format(", layer {}", a.layer) : "");
-}
-
-void write_drawings(const PatternArguments& a, const AttentionSpec& spec, const SupportSet& support) {
+void write_drawings(const PatternArguments& a, const std::string& title, const SupportSet& support) {
   if (a.png.empty() && a.svg.empty()) return;
-  const report::Drawing drawing = report::draw_pattern(title(spec, a.layer), support);
+  const report::Drawing drawing = report::draw_pattern(title, support);
   if (!a.svg.empty()) write_file_atomically(a.svg, report::to_svg(drawing));
   if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
 }
@@ -83,13 +78,14 @@ void run(const PatternArguments& a, const Globals& globals) {
   check_outputs(a);
   const AttentionSpec spec = attention_spec(a.attention);
   attention::require_pattern(spec);
-  const SupportSet support = make_support(spec, geometry_of(a.layer, a.tokens, a.heads));
-  write_drawings(a, spec, support);
+  const PatternGeometry geometry = geometry_of(a.layer, a.tokens, a.heads);
+  const SupportSet support = make_support(spec, geometry);
+  const std::string title = report::pattern_title(spec, geometry.layer);
+  write_drawings(a, title, support);
   if (a.json) {
     print_json(report::pattern_json(spec, support));
   } else if (!globals.quiet) {
-    fmt::print("{}\n\n{}", report::describe_support(title(spec, a.layer), support),
-               report::pattern_text(spec, support));
+    fmt::print("{}\n\n{}", report::describe_support(title, support), report::pattern_text(spec, support));
     for (const std::string& file : {a.svg, a.png})
       if (!file.empty()) say_written(file, false);
   }
