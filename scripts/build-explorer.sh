@@ -13,11 +13,10 @@ scripts=(patterns state controls image masks figures share main)
 compiled=(src/base/{nearest,printable}.cpp src/patterns/*.cpp src/attention/{registry,layer_support}.cpp
   src/report/{markup,mask_panel,palette,pattern_drawing,pattern_summary,svg,table,words}.cpp src/explorer/*.cpp
   src/explorer/wasm/*.cpp)
-# Headers are found by their sources' names: what is compiled here includes little else.
-sources=("${compiled[@]}" src/explorer/page/* include/fibottention/pattern.h src/base/{nearest,printable,text,rng}.h
-  src/patterns/*.h src/attention/{registry,geometry}.h src/explorer/*.h
-  src/report/{drawing,markup,mask_panel,palette,pattern_drawing,pattern_summary,png,table,words}.h scripts/build-explorer.sh)
-hash=$(sha256sum "${sources[@]}" | LC_ALL=C sort -k 2 | sha256sum | cut -d ' ' -f 1)
+code=("${compiled[@]}" include/fibottention/{pattern,attention}.h src/base/{nearest,printable,rng,text}.h src/patterns/*.h
+  src/attention/{registry,geometry}.h src/explorer/*.h
+  src/report/{drawing,markup,mask_panel,palette,pattern_drawing,pattern_summary,png,table,words}.h)
+hash=$(sha256sum "${code[@]}" src/explorer/page/* scripts/build-explorer.sh | LC_ALL=C sort -k 2 | sha256sum | cut -d ' ' -f 1)
 
 if [[ ${1:-} == --check ]]; then
   grep -q "content=\"$hash\"" $page || { echo "build-explorer: $page is older than its sources; make explorer" >&2; exit 1; }
@@ -26,21 +25,27 @@ if [[ ${1:-} == --check ]]; then
 fi
 
 command -v em++ >/dev/null || { echo "build-explorer: needs em++ (Debian's emscripten)" >&2; exit 1; }
+# Where emscripten's own scripts find Debian's modules, also in a node that is not Debian's.
+export NODE_PATH=/usr/share/nodejs
 # Libraries of headers alone; the system's folder itself would hide emscripten's own headers.
 mkdir -p "$build/include"
 for library in fmt nlohmann; do ln -sfn /usr/include/$library "$build/include/$library"; done
 
-options=(-std=c++20 -Oz -flto -fexceptions -DFMT_HEADER_ONLY -DNDEBUG -Iinclude -Isrc -isystem "$build/include")
-objects=()
-for file in "${compiled[@]}"; do
-  object=$build/${file//\//+}.o
-  em++ "${options[@]}" -c "$file" -o "$object"
-  objects+=("$object")
-done
-functions=$(grep -oE 'fib_explorer_[a-z]+' src/explorer/explorer.h | sort -u | sed 's/^/_/' | paste -sd,)
-em++ "${options[@]}" "${objects[@]}" -o "$build/module.js" --no-entry -sMODULARIZE=1 -sEXPORT_NAME=loadPatterns \
-  -sSINGLE_FILE=1 -sENVIRONMENT=web,node -sFILESYSTEM=0 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=1GB \
-  -sEXPORTED_FUNCTIONS="$functions,_malloc,_free" -sEXPORTED_RUNTIME_METHODS=ccall
+compile() {
+  local file object objects=() functions
+  local options=(-std=c++20 -Oz -flto -fexceptions -DFMT_HEADER_ONLY -DNDEBUG -Iinclude -Isrc -isystem "$build/include")
+  for file in "${compiled[@]}"; do
+    object=$build/${file//\//+}.o
+    em++ "${options[@]}" -c "$file" -o "$object"
+    objects+=("$object")
+  done
+  functions=$(grep -oE 'fib_explorer_[a-z]+' src/explorer/explorer.h | sort -u | sed 's/^/_/' | paste -sd,)
+  em++ "${options[@]}" "${objects[@]}" -o "$build/module.js" --no-entry -sMODULARIZE=1 -sEXPORT_NAME=loadPatterns \
+    -sSINGLE_FILE=1 -sENVIRONMENT=web,node -sFILESYSTEM=0 -sALLOW_MEMORY_GROWTH=1 -sMAXIMUM_MEMORY=1GB \
+    -sEXPORTED_FUNCTIONS="$functions,_malloc,_free" -sEXPORTED_RUNTIME_METHODS=ccall
+}
+# Where only the page around it has changed, the module stays.
+if [[ ! -e $build/module.js || -n $(find "${code[@]}" -newer "$build/module.js") ]]; then compile; fi
 
 # A line that is @NAME alone is replaced by what it names.
 join() {

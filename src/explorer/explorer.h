@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the page calls in WebAssembly: C functions that take and give text. Requests and answers are the JSON of view.h; an
- * answer stays valid until the next call, and is {"error": "one line"} where a request was refused. A side is one of the
- * two mechanisms that the page shows beside each other, 0 or 1. */
+/* What the page calls in WebAssembly: C functions that take and give text. Requests and answers are the JSON of view.h;
+ * an answer stays valid until the next call, and is {"error": "one line"} where a request was refused. A side is one of
+ * the two mechanisms that the page shows beside each other, 0 or 1. */
 #pragma once
 
 #ifdef __cplusplus

@@ -36,7 +36,8 @@ int64_t number_in(const Json& request, const char* key, int64_t least, int64_t m
 }
 
 attention::Geometry geometry_in(const Json& request) {
-  const attention::Grid grid{number_in(request, "height", 1, kMostPatches), number_in(request, "width", 1, kMostPatches)};
+  const attention::Grid grid{number_in(request, "height", 1, kMostPatches),
+                             number_in(request, "width", 1, kMostPatches)};
   if (grid.tokens() > kMostPatches)
     throw std::invalid_argument(fmt::format("at most {} patches can be drawn here, got {}; fib pattern takes more",
                                             kMostPatches, grid.tokens()));
@@ -59,7 +60,7 @@ Json cost_figures(const attention::Cost& cost) {
 Pixel kind_of(const SupportSet& s, int64_t head, int64_t query, int64_t key) {
   if (query < s.cls() || key < s.cls()) return Pixel::class_token;
   return s.head(head).pairs.contains({static_cast<int32_t>(query), static_cast<int32_t>(key)}) ? Pixel::listed
-                                                                                              : Pixel::offset;
+                                                                                               : Pixel::offset;
 }
 
 }  // namespace
@@ -89,7 +90,8 @@ Json cost_json(const Request& request) {
 }
 
 View::View(Request request) : request_(std::move(request)) {
-  if (pattern_named(request_.spec.name) != nullptr) support_ = attention::layer_support(request_.spec, request_.geometry);
+  if (pattern_named(request_.spec.name) != nullptr)
+    support_ = attention::layer_support(request_.spec, request_.geometry);
 }
 
 const SupportSet& View::support() const {
@@ -128,8 +130,7 @@ std::vector<Pixel> View::mask(int64_t head, int64_t side) const {
 }
 
 std::string View::svg() const {
-  return report::to_svg(
-      report::draw_pattern(report::pattern_title(request_.spec, request_.geometry.layer), support()));
+  return report::to_svg(report::draw_pattern(report::pattern_title(request_.spec, request_.geometry.layer), support()));
 }
 
 }  // namespace fib::explorer

@@ -26,8 +26,8 @@ struct Request {
 /// std::invalid_argument for what cannot be shown.
 Request parse_request(const std::string& json);
 
-/// Every mechanism of the registry: name, summary, whether its pairs follow from positions, and its options with defaults,
-/// help and the words they take.
+/// Every mechanism of the registry: name, summary, whether its pairs follow from positions, and its options with
+/// defaults, help and the words they take.
 Json mechanisms_json();
 
 /// Pairs, pruning ratio and multiplications of one layer; of full attention in the same layer too.
@@ -41,8 +41,8 @@ class View {
  public:
   explicit View(Request request);
 
-  /// What `fib pattern --json` prints but for the memory, which depends on the machine; null for a mechanism whose pairs
-  /// do not follow from positions, and "cost" for every one.
+  /// What `fib pattern --json` prints but for the memory, which depends on the machine; null for a mechanism whose
+  /// pairs do not follow from positions, and "cost" for every one.
   Json describe() const;
   /// For each head the keys of a query, class tokens included.
   Json keys(int64_t query) const;

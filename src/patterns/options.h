@@ -12,7 +12,8 @@
 
 namespace fib {
 
-/// The words that an option takes, in the order of its help, "WORD: meaning; WORD: meaning"; none where it takes a number.
+/// The words that an option takes, in the order of its help, "WORD: meaning; WORD: meaning"; none where it takes a
+/// number.
 std::vector<std::string> option_words(const PatternOption& option);
 
 class OptionValues {

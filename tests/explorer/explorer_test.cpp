@@ -61,7 +61,8 @@ TEST(Explorer, says_what_the_command_says) {
 
 TEST(Explorer, draws_a_pixel_for_every_pair) {
   open(request("bigbird:random=7"));
-  const SupportSet s = make_support(AttentionSpec::parse("bigbird:random=7"), {.patches = 30, .cls = 1, .heads = 4, .layer = 2});
+  const SupportSet s =
+      make_support(AttentionSpec::parse("bigbird:random=7"), {.patches = 30, .cls = 1, .heads = 4, .layer = 2});
   const unsigned char* mask = fib_explorer_mask(0, 3, 31);
   ASSERT_NE(mask, nullptr);
   int listed = 0;
@@ -75,7 +76,8 @@ TEST(Explorer, draws_a_pixel_for_every_pair) {
 }
 
 TEST(Explorer, answers_what_it_cannot_show_with_one_line) {
-  EXPECT_NE(open(request("fibotention"))["error"].get<std::string>().find("did you mean 'fibottention'"), std::string::npos);
+  EXPECT_NE(open(request("fibotention"))["error"].get<std::string>().find("did you mean 'fibottention'"),
+            std::string::npos);
   EXPECT_NE(open(request("local:w=0"))["error"].get<std::string>().find("got '0'"), std::string::npos);
   EXPECT_NE(open(request("local", 65, 64))["error"].get<std::string>().find("4160"), std::string::npos);
   EXPECT_TRUE(Json::parse(fib_explorer_open(0, "{")).contains("error"));

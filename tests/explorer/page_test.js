@@ -136,7 +136,7 @@ async function anOwnImageIsShown(browser) {
   const middle = () => page.evaluate(() => {
     const canvas = document.querySelector("#look-sides canvas");
     const query = state.query - state.cls, side = canvas.width / 14;
-    return [...canvas.getContext("2d").getImageData((query % 14 + 2.5) * side, (Math.floor(query / 14) + 0.2) * side, 1, 1).data];
+    return [...canvas.getContext("2d").getImageData((query % 14 + 2.5) * side, (Math.floor(query / 14) + 0.5) * side, 1, 1).data];
   });
   const file = path.join(work, "green.svg");
   fs.writeFileSync(file, '<svg xmlns="http://www.w3.org/2000/svg" width="50" height="20"><rect width="50" height="20" fill="#00ff00"/></svg>');

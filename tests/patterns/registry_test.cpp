@@ -226,7 +226,8 @@ TEST(Registry, helps_name_the_words_that_options_take) {
       EXPECT_THROW(make_support({info.name, {{option.key, "3"}}}, {.layer = 0}), std::invalid_argument);
     }
   }
-  EXPECT_EQ(option_words({"heads", "own", "own: each its own; same: all one"}), (std::vector<std::string>{"own", "same"}));
+  EXPECT_EQ(option_words({"heads", "own", "own: each its own; same: all one"}),
+            (std::vector<std::string>{"own", "same"}));
   EXPECT_TRUE(option_words({"dim", "4", "channels per head; 0: those of the model"}).empty());
 }
 

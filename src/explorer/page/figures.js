@@ -22,7 +22,7 @@ function costTable(results) {
   const full = results[0].answer.cost.full;
   const rows = results.map((r) => costColumn(specOf(state.sides[r.side]), r.answer.cost.mechanism, full));
   rows.push(costColumn("full attention", full, full));
-  const titles = ["attention", "pairs", "pruned, patches", "pruned, all tokens", "multiply-adds", "fewer than full"];
+  const titles = ["attention", "pairs, all tokens", "pruned, patches", "pruned, all tokens", "multiply-adds", "fewer than full"];
   byId("cost-table").replaceChildren(
     element("thead", {}, element("tr", {}, ...titles.map((t) => element("th", { scope: "col" }, t)))),
     element("tbody", {}, ...rows.map(([name, ...cells]) => element("tr", {}, element("th", { scope: "row" }, name),
@@ -58,7 +58,9 @@ const superscript = (n) => String(n).replace(/./g, (digit) => "⁰¹²³⁴⁵�
 
 // Both axes in powers of ten and their thirds; labels stand outside of the data.
 function drawCurves(series) {
-  const [width, height, left, right, top, bottom] = [640, 340, 62, 14, 26, 48];
+  // As many units as pixels, so that letters keep their size on a phone.
+  const width = Math.min(640, Math.max(300, byId("cost-plot").clientWidth || 640));
+  const [height, left, right, top, bottom] = [340, 62, 14, 26, 48];
   const all = series.flatMap((s) => s.points);
   const low = Math.floor(Math.log10(Math.min(...all.map((p) => p.macs))));
   const high = Math.ceil(Math.log10(Math.max(...all.map((p) => p.macs))));

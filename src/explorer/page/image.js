@@ -135,7 +135,7 @@ function drawNumbers(context, counts, place, w, h) {
   context.lineWidth = size / 4;
   context.lineJoin = "round";
   counts.forEach((count, patch) => {
-    if (count === 0) return;
+    if (count < 2) return;
     const [x, y] = place(patch);
     context.strokeStyle = "rgba(0, 0, 0, 0.75)";
     context.strokeText(String(count), x + w / 2, y + h / 2);

@@ -27,6 +27,8 @@ function drawMask(canvas, side, head) {
   const colors = [null, rgbOf("--side-" + side), rgbOf("--cls"), rgbOf("--listed")];
   patterns.mask(side, head, pixels).forEach((kind, i) => {
     if (kind > 0) image.data.set([...colors[kind], 255], 4 * i);
+    // A single pixel among many is not seen.
+    if (kind === 3 && pixels > 100 && (i + 1) % pixels > 0) image.data.set([...colors[kind], 255], 4 * (i + 1));
   });
   context.putImageData(image, 0, 0);
   canvas.kept = context.getImageData(0, 0, pixels, pixels);
