@@ -101,4 +101,4 @@ lint-quick: ## The same without clang-tidy
 
 .PHONY: clean
 clean: ## Remove the build folders
-	rm -rf build build-lint build-asan build-debug build-tsan build-fuzz
+	rm -rf build build-python build-lint build-asan build-debug build-tsan build-fuzz

@@ -10,7 +10,7 @@ declare -A groups=(
           libtomlplusplus-dev"
   [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp libonnx-dev libprotobuf-dev dataset-fashion-mnist"
-  [test]="libgtest-dev python3 python3-torch iproute2"
+  [test]="libgtest-dev python3 python3-torch python3-torchvision python3-pip python3-venv iproute2"
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
   [explorer]="emscripten nlohmann-json3-dev libfmt-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"

@@ -6,9 +6,21 @@ fib_room_sources(ops ops)
 add_library(fib_ops OBJECT ${ops})
 fib_use_torch(fib_ops)
 
+# The names of mechanisms, for those who have the library alone; programs of ours ask the registry itself.
+fib_room_sources(names attention/torch/names)
+add_library(fib_names OBJECT ${names})
+fib_use_torch(fib_names)
+target_link_libraries(fib_names PUBLIC fib_tables)
+
 # The operator for Python and C++ programs, self-contained: the kernels are inside.
 add_library(fibottention_torch SHARED)
-target_link_libraries(fibottention_torch PRIVATE fib_ops)
+target_link_libraries(fibottention_torch PRIVATE fib_ops fib_names)
+install(TARGETS fibottention_torch)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fibottention DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages
+        PATTERN __pycache__ EXCLUDE)
+if(NOT FIB_BUILD_PROGRAM)
+  return()
+endif()
 
 # A graph as an ONNX file. It needs no torch, and serves nobody without: only torch can record a graph.
 fib_room_sources(onnx engine/onnx)
@@ -53,6 +65,3 @@ fib_use_torch(fib-torch)
 fib_bind_blas(fib-torch)
 
 install(TARGETS fib-torch RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/fibottention)
-install(TARGETS fibottention_torch)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fibottention DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages
-        PATTERN __pycache__ EXCLUDE)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator as a function, and as a module in the place of timm's Attention."""
 
+from typing import Optional
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
-def attention(q, k, v, wmin, wmax, modified=False, cls=1, causal=False, layer=None, masking="exclude", scale=None):
+def attention(q: Tensor, k: Tensor, v: Tensor, wmin: int, wmax: int, modified: bool = False, cls: int = 1,
+              causal: bool = False, layer: Optional[int] = None, masking: str = "exclude",
+              scale: Optional[float] = None) -> Tensor:
     """Attention in which head i looks only at keys whose distance is in row i of the Wythoff array, within a window
     that grows from wmin to wmax over the heads; the first `cls` tokens see and are seen by all.
 
@@ -22,8 +26,9 @@ class FibottentionAttention(nn.Module):
     of the block, from 0; it selects the head permutation.
     """
 
-    def __init__(self, dim, num_heads=8, qkv_bias=False, attn_drop=0.0, proj_drop=0.0, *, wmin=None, wmax=None,
-                 modified=False, cls=1, layer=None, masking="exclude", causal=False):
+    def __init__(self, dim: int, num_heads: int = 8, qkv_bias: bool = False, attn_drop: float = 0.0, proj_drop: float = 0.0,
+                 *, wmin: Optional[int] = None, wmax: Optional[int] = None, modified: bool = False, cls: int = 1,
+                 layer: Optional[int] = None, masking: str = "exclude", causal: bool = False) -> None:
         super().__init__()
         if dim % num_heads != 0:
             raise ValueError(f"dim must be divisible by num_heads, got {dim} and {num_heads}")
@@ -36,7 +41,7 @@ class FibottentionAttention(nn.Module):
         self.proj = nn.Linear(dim, dim)
         self.proj_drop = nn.Dropout(proj_drop)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         batch, tokens, _ = x.shape
         wmax = max(1, (tokens - self.cls) // 3) if self.wmax is None else self.wmax
         wmin = min(5, wmax) if self.wmin is None else self.wmin
@@ -46,6 +51,6 @@ class FibottentionAttention(nn.Module):
                                                     self.masking, None, dropout)
         return self.proj_drop(self.proj(x))
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (f"wmin={self.wmin}, wmax={self.wmax}, modified={self.modified}, cls={self.cls}, layer={self.layer}, "
                 f"masking={self.masking}, causal={self.causal}")

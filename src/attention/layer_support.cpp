@@ -1,21 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "attention/pattern_spec.h"
 #include "attention/registry.h"
 
 namespace fib::attention {
 namespace {
-
-/// The registry of patterns knows nothing of masking: what is outside a support is not its business.
-AttentionSpec pattern_spec(const AttentionSpec& spec) {
-  check_spec(spec);
-  const std::string masking = masking_option().key;
-  AttentionSpec pattern{spec.name, {}};
-  for (const auto& option : spec.options) {
-    if (option.first != masking) pattern.options.push_back(option);
-  }
-  return pattern;
-}
 
 Grid coarser(const Grid& a, const Grid& b) { return {std::min(a.height, b.height), std::min(a.width, b.width)}; }
 
@@ -41,6 +31,16 @@ std::vector<std::vector<int32_t>> tokens_of_cells(const Grid& fine, const Grid& 
 }
 
 }  // namespace
+
+AttentionSpec pattern_spec(const AttentionSpec& spec) {
+  check_spec(spec);
+  const std::string masking = masking_option().key;
+  AttentionSpec pattern{spec.name, {}};
+  for (const auto& option : spec.options) {
+    if (option.first != masking) pattern.options.push_back(option);
+  }
+  return pattern;
+}
 
 SupportSet layer_support(const AttentionSpec& spec, const Geometry& geometry) {
   const Grid coarse = coarser(geometry.query_grid, geometry.key_grid);

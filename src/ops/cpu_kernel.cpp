@@ -45,6 +45,7 @@ Call cast(Call call, at::ScalarType type) {
 /// Overwrites the gradients `into`; returns that of the bias, undefined unless asked for.
 at::Tensor backward_into(const Operands& into, const Operands& x, const Results& r, const Call& given, bool bias_grad) {
   const Call call = resolved(given, x);
+  if (call.dense) return dense_backward_into(into, x, r, call, bias_grad);
   const at::Tensor dbias = bias_grad && call.bias ? at::zeros_like(*call.bias) : at::Tensor();
   if (r.out.numel() == 0) return dbias;
   const at::Tensor out = with_contiguous_channels(r.out), grad_out = with_contiguous_channels(r.grad_out);
@@ -73,6 +74,7 @@ Outputs forward(const Operands& x, const Call& given) {
     return {out.to(type), lse};
   }
   const Call call = with_seed(original);
+  if (call.dense) return dense_forward(x, call);
   Outputs results = empty_outputs(x);
   auto& [out, lse] = results;
   if (out.numel() == 0) return results;

@@ -28,7 +28,9 @@ Operands contiguous_operands(const Operands& x) {
   return {with_contiguous_channels(x.q), with_contiguous_channels(x.k), with_contiguous_channels(x.v)};
 }
 
-Outputs run_forward(const Operands& given, const Call& call) {
+}  // namespace
+
+Outputs cpu::dense_forward(const Operands& given, const Call& call) {
   RECORD_FUNCTION("fibottention::dense_attention", std::vector<c10::IValue>());
   check_call(given, call);
   Outputs results = empty_outputs(given);
@@ -44,9 +46,8 @@ Outputs run_forward(const Operands& given, const Call& call) {
   return results;
 }
 
-/// Overwrites the gradients `into`; returns that of the bias, undefined unless asked for.
-at::Tensor run_backward(const Operands& into, const Operands& given, const Results& r, const Call& call,
-                        bool bias_grad) {
+at::Tensor cpu::dense_backward_into(const Operands& into, const Operands& given, const Results& r, const Call& call,
+                                    bool bias_grad) {
   const at::Tensor dbias = bias_grad && call.bias ? at::zeros_like(*call.bias) : at::Tensor();
   if (r.out.numel() == 0) return dbias;
   const Operands x = contiguous_operands(given);
@@ -60,6 +61,8 @@ at::Tensor run_backward(const Operands& into, const Operands& given, const Resul
   });
   return dbias;
 }
+
+namespace {
 
 /// Everything but tensors that backward needs again.
 void save(AutogradContext* ctx, variable_list tensors, const Call& call) {
@@ -89,7 +92,7 @@ class DenseAttention : public torch::autograd::Function<DenseAttention> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                             const OptionalTensor&, const Call& call) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto [out, lse] = run_forward({q, k, v}, call);
+    const auto [out, lse] = cpu::dense_forward({q, k, v}, call);
     save(ctx, {q, k, v, out, lse}, call);
     return out;
   }
@@ -101,7 +104,7 @@ class DenseAttention : public torch::autograd::Function<DenseAttention> {
     const Operands into{empty_tokens(x.q, x.q.size(2), x.q.size(3)), empty_tokens(x.k, x.k.size(2), x.k.size(3)),
                         empty_tokens(x.v, x.v.size(2), x.v.size(3))};
     const at::Tensor dbias =
-        run_backward(into, x, {grads[0], saved[3], saved[4]}, call, ctx->saved_data["bias_grad"].toBool());
+        cpu::dense_backward_into(into, x, {grads[0], saved[3], saved[4]}, call, ctx->saved_data["bias_grad"].toBool());
     return {into.q, into.k, into.v, dbias, at::Tensor()};
   }
 };
@@ -110,7 +113,7 @@ class PackedDenseAttention : public torch::autograd::Function<PackedDenseAttenti
  public:
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& qkv, const OptionalTensor&, const Call& call) {
     const at::AutoDispatchBelowADInplaceOrView guard;
-    const auto [out, lse] = run_forward(unpacked(qkv), call);
+    const auto [out, lse] = cpu::dense_forward(unpacked(qkv), call);
     const at::Tensor merged = merged_heads(out);
     save(ctx, {qkv, merged, lse}, call);
     return merged;
@@ -122,8 +125,8 @@ class PackedDenseAttention : public torch::autograd::Function<PackedDenseAttenti
     const int64_t heads = saved[0].size(3);
     const at::Tensor dqkv = at::empty(saved[0].sizes(), saved[0].options());
     const Results split{split_heads(grads[0].contiguous(), heads), split_heads(saved[1], heads), saved[2]};
-    const at::Tensor dbias =
-        run_backward(unpacked(dqkv), unpacked(saved[0]), split, call, ctx->saved_data["bias_grad"].toBool());
+    const at::Tensor dbias = cpu::dense_backward_into(unpacked(dqkv), unpacked(saved[0]), split, call,
+                                                      ctx->saved_data["bias_grad"].toBool());
     return {dqkv, dbias, at::Tensor()};
   }
 };

@@ -26,57 +26,61 @@ int64_t draw_seed() {
 #define FIB_CALL_ARGUMENTS \
   call.support, call.bias, call.lengths, call.scale, call.masking == Masking::zero, call.dropout, call.seed
 
-#define FIB_WYTHOFF_ARGUMENTS                                                                              \
-  call.wythoff->wmin, call.wythoff->wmax, call.wythoff->modified, call.wythoff->cls, call.wythoff->causal, \
-      call.wythoff->layer, call.masking == Masking::zero, call.scale, call.dropout, call.drawn_seed
+#define FIB_NAMED_ARGUMENTS                                                                 \
+  call.named->attention, call.named->cls, call.named->causal, call.named->layer, call.bias, \
+      call.masking == Masking::zero, call.scale, call.dropout, call.drawn_seed
 
 namespace {
 
-Outputs dispatch_wythoff_forward(const Operands& x, const Call& call) {
-  using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+at::Tensor if_asked_for(bool asked, const at::Tensor& gradient) { return asked ? gradient : at::Tensor(); }
+
+Outputs dispatch_named_forward(const Operands& x, const Call& call) {
+  using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_NAMED_PARAMETERS);
   static const auto op = find_operator<Signature>("fibottention::attention_forward");
-  return op.call(x.q, x.k, x.v, FIB_WYTHOFF_ARGUMENTS);
+  return op.call(x.q, x.k, x.v, FIB_NAMED_ARGUMENTS);
 }
 
-Outputs dispatch_wythoff_packed_forward(const at::Tensor& qkv, const Call& call) {
-  using Signature = Outputs(const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+Outputs dispatch_named_packed_forward(const at::Tensor& qkv, const Call& call) {
+  using Signature = Outputs(const at::Tensor&, FIB_NAMED_PARAMETERS);
   static const auto op = find_operator<Signature>("fibottention::attention_packed_forward");
-  return op.call(qkv, FIB_WYTHOFF_ARGUMENTS);
+  return op.call(qkv, FIB_NAMED_ARGUMENTS);
 }
 
-Gradients dispatch_wythoff_backward(const Operands& x, const Results& r, const Call& call) {
-  using Signature = WythoffGradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                                     const at::Tensor&, const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+Gradients dispatch_named_backward(const Operands& x, const Results& r, const Call& call, bool bias_grad) {
+  using Signature = Gradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                              const at::Tensor&, const at::Tensor&, FIB_NAMED_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::attention_backward");
-  const auto [dq, dk, dv] = op.call(r.grad_out, x.q, x.k, x.v, r.out, r.lse, FIB_WYTHOFF_ARGUMENTS);
-  return {dq, dk, dv, at::Tensor()};
+  const auto [dq, dk, dv, dbias] = op.call(r.grad_out, x.q, x.k, x.v, r.out, r.lse, FIB_NAMED_ARGUMENTS, bias_grad);
+  return {dq, dk, dv, if_asked_for(bias_grad, dbias)};
 }
 
-PackedGradients dispatch_wythoff_packed_backward(const at::Tensor& qkv, const Results& r, const Call& call) {
-  using Signature =
-      at::Tensor(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_WYTHOFF_PARAMETERS);
+PackedGradients dispatch_named_packed_backward(const at::Tensor& qkv, const Results& r, const Call& call,
+                                               bool bias_grad) {
+  using Signature = PackedGradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                                    FIB_NAMED_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::attention_packed_backward");
-  return {op.call(r.grad_out, qkv, r.out, r.lse, FIB_WYTHOFF_ARGUMENTS), at::Tensor()};
+  const auto [dqkv, dbias] = op.call(r.grad_out, qkv, r.out, r.lse, FIB_NAMED_ARGUMENTS, bias_grad);
+  return {dqkv, if_asked_for(bias_grad, dbias)};
 }
 
 }  // namespace
 
 Outputs dispatch_forward(const Operands& x, const Call& call) {
-  if (call.wythoff) return dispatch_wythoff_forward(x, call);
+  if (call.named) return dispatch_named_forward(x, call);
   using Signature = Outputs(const at::Tensor&, const at::Tensor&, const at::Tensor&, FIB_CALL_PARAMETERS);
   static const auto op = find_operator<Signature>("fibottention::support_attention");
   return op.call(x.q, x.k, x.v, FIB_CALL_ARGUMENTS);
 }
 
 Outputs dispatch_packed_forward(const at::Tensor& qkv, const Call& call) {
-  if (call.wythoff) return dispatch_wythoff_packed_forward(qkv, call);
+  if (call.named) return dispatch_named_packed_forward(qkv, call);
   using Signature = Outputs(const at::Tensor&, FIB_CALL_PARAMETERS);
   static const auto op = find_operator<Signature>("fibottention::support_attention_packed");
   return op.call(qkv, FIB_CALL_ARGUMENTS);
 }
 
 Gradients dispatch_backward(const Operands& x, const Results& r, const Call& call, bool bias_grad) {
-  if (call.wythoff) return dispatch_wythoff_backward(x, r, call);
+  if (call.named) return dispatch_named_backward(x, r, call, bias_grad);
   using Signature = Gradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                               const at::Tensor&, const at::Tensor&, FIB_CALL_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::support_attention_backward");
@@ -84,7 +88,7 @@ Gradients dispatch_backward(const Operands& x, const Results& r, const Call& cal
 }
 
 PackedGradients dispatch_packed_backward(const at::Tensor& qkv, const Results& r, const Call& call, bool bias_grad) {
-  if (call.wythoff) return dispatch_wythoff_packed_backward(qkv, r, call);
+  if (call.named) return dispatch_named_packed_backward(qkv, r, call, bias_grad);
   using Signature = PackedGradients(const at::Tensor&, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                                     FIB_CALL_PARAMETERS, bool);
   static const auto op = find_operator<Signature>("fibottention::support_attention_packed_backward");
@@ -97,7 +101,7 @@ Call make_call(const SupportPtr& support, const SupportAttentionOptions& options
 
 Call with_seed(Call call) {
   if (call.dropout <= 0.0 || call.seed || call.drawn_seed) return call;
-  if (call.wythoff) {
+  if (call.named) {
     call.drawn_seed = at::randint(std::numeric_limits<int64_t>::max(), {}, at::kLong);
   } else {
     call.seed = draw_seed();

@@ -3,8 +3,8 @@
 // registration.cpp; it is written down there and here, and nowhere else.
 #pragma once
 
+#include "ops/named.h"
 #include "ops/support_attention.h"
-#include "ops/wythoff.h"
 
 namespace fib::ops {
 
@@ -14,7 +14,6 @@ struct Results {
 };
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  ///< dq, dk, dv, dbias or undefined
-using WythoffGradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;       ///< dq, dk, dv
 using PackedGradients = std::tuple<at::Tensor, at::Tensor>;                    ///< dqkv, dbias or undefined
 
 Call make_call(const SupportPtr& support, const SupportAttentionOptions& options);
@@ -22,7 +21,7 @@ Call make_call(const SupportPtr& support, const SupportAttentionOptions& options
 Call with_seed(Call call);
 
 /// Each calls its operator through the dispatcher, at whatever key stands next: that of a support, or that of the
-/// mechanism's parameters.
+/// mechanism's name.
 Outputs dispatch_forward(const Operands& x, const Call& call);
 Outputs dispatch_packed_forward(const at::Tensor& qkv, const Call& call);
 Gradients dispatch_backward(const Operands& x, const Results& results, const Call& call, bool bias_grad);
@@ -35,6 +34,12 @@ Outputs forward(const Operands& x, const Call& call);
 Outputs packed_forward(const at::Tensor& qkv, const Call& call);
 Gradients backward(const Operands& x, const Results& results, const Call& call, bool bias_grad);
 PackedGradients packed_backward(const at::Tensor& qkv, const Results& results, const Call& call, bool bias_grad);
+
+/// By the tiled kernel, in float32 and float64; defined with dense attention.
+Outputs dense_forward(const Operands& x, const Call& call);
+/// Overwrites the gradients `into`; returns that of the bias, undefined unless asked for.
+at::Tensor dense_backward_into(const Operands& into, const Operands& x, const Results& results, const Call& call,
+                               bool bias_grad);
 }  // namespace cpu
 
 namespace autograd {
@@ -57,13 +62,12 @@ Outputs packed_forward(const at::Tensor& qkv, const Call& call);
 #define FIB_CALL \
   Call { support, bias, lengths, scale, zero_masking ? Masking::zero : Masking::exclude, dropout, seed }
 
-#define FIB_WYTHOFF_PARAMETERS                                                                                     \
-  int64_t wmin, int64_t wmax, bool modified, int64_t cls, bool causal, Optional<int64_t> layer, bool zero_masking, \
-      Optional<double> scale, double dropout, const OptionalTensor &seed
-#define FIB_WYTHOFF_CALL                                                                                           \
-  wythoff_call(                                                                                                    \
-      {wmin, wmax, modified, cls, causal, layer, zero_masking ? Masking::zero : Masking::exclude, scale, dropout}, \
-      seed)
+#define FIB_NAMED_PARAMETERS                                                                                   \
+  const std::string &attention, int64_t cls, bool causal, Optional<int64_t> layer, const OptionalTensor &bias, \
+      bool zero_masking, Optional<double> scale, double dropout, const OptionalTensor &seed
+#define FIB_NAMED_CALL                                                                                                 \
+  named_call({{attention, cls, causal, layer}, bias, zero_masking ? Masking::zero : Masking::exclude, scale, dropout}, \
+             seed)
 
 // Entries for TORCH_LIBRARY_IMPL: flat arguments in, the implementation called with structs.
 template <auto Implementation>
@@ -88,29 +92,36 @@ PackedGradients packed_backward_entry(const at::Tensor& grad_out, const at::Tens
   return Implementation(qkv, Results{grad_out, out, lse}, FIB_CALL, bias_grad);
 }
 
-// The same for calls without a support.
-template <auto Implementation>
-Outputs wythoff_forward_entry(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, FIB_WYTHOFF_PARAMETERS) {
-  return Implementation(Operands{q, k, v}, FIB_WYTHOFF_CALL);
+// The same for calls by name. A gradient that nobody asked for is empty and not undefined: graphs know no undefined
+// tensors.
+inline at::Tensor or_empty(const at::Tensor& gradient, const at::Tensor& like) {
+  return gradient.defined() ? gradient : at::empty({0}, like.options());
 }
 
 template <auto Implementation>
-Outputs wythoff_packed_forward_entry(const at::Tensor& qkv, FIB_WYTHOFF_PARAMETERS) {
-  return Implementation(qkv, FIB_WYTHOFF_CALL);
+Outputs named_forward_entry(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, FIB_NAMED_PARAMETERS) {
+  return Implementation(Operands{q, k, v}, FIB_NAMED_CALL);
 }
 
 template <auto Implementation>
-WythoffGradients wythoff_backward_entry(const at::Tensor& grad_out, const at::Tensor& q, const at::Tensor& k,
-                                        const at::Tensor& v, const at::Tensor& out, const at::Tensor& lse,
-                                        FIB_WYTHOFF_PARAMETERS) {
-  const Gradients all = Implementation(Operands{q, k, v}, Results{grad_out, out, lse}, FIB_WYTHOFF_CALL, false);
-  return {std::get<0>(all), std::get<1>(all), std::get<2>(all)};
+Outputs named_packed_forward_entry(const at::Tensor& qkv, FIB_NAMED_PARAMETERS) {
+  return Implementation(qkv, FIB_NAMED_CALL);
 }
 
 template <auto Implementation>
-at::Tensor wythoff_packed_backward_entry(const at::Tensor& grad_out, const at::Tensor& qkv, const at::Tensor& out,
-                                         const at::Tensor& lse, FIB_WYTHOFF_PARAMETERS) {
-  return std::get<0>(Implementation(qkv, Results{grad_out, out, lse}, FIB_WYTHOFF_CALL, false));
+Gradients named_backward_entry(const at::Tensor& grad_out, const at::Tensor& q, const at::Tensor& k,
+                               const at::Tensor& v, const at::Tensor& out, const at::Tensor& lse, FIB_NAMED_PARAMETERS,
+                               bool bias_grad) {
+  const auto [dq, dk, dv, dbias] =
+      Implementation(Operands{q, k, v}, Results{grad_out, out, lse}, FIB_NAMED_CALL, bias_grad);
+  return {dq, dk, dv, or_empty(dbias, q)};
+}
+
+template <auto Implementation>
+PackedGradients named_packed_backward_entry(const at::Tensor& grad_out, const at::Tensor& qkv, const at::Tensor& out,
+                                            const at::Tensor& lse, FIB_NAMED_PARAMETERS, bool bias_grad) {
+  const auto [dqkv, dbias] = Implementation(qkv, Results{grad_out, out, lse}, FIB_NAMED_CALL, bias_grad);
+  return {dqkv, or_empty(dbias, qkv)};
 }
 
 }  // namespace fib::ops

@@ -7,7 +7,7 @@
 #include "ops/checks.h"
 #include "ops/dispatch.h"
 #include "ops/layout.h"
-#include "ops/wythoff.h"
+#include "ops/named.h"
 
 namespace fib::ops {
 namespace {
@@ -66,12 +66,6 @@ Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
 
 }  // namespace autocast
 
-Masking parse_masking(const std::string& name) {
-  if (name == "exclude") return Masking::exclude;
-  TORCH_CHECK_VALUE(name == "zero", "attention: masking must be 'exclude' or 'zero', got '", name, "'");
-  return Masking::zero;
-}
-
 }  // namespace
 }  // namespace fib::ops
 
@@ -81,10 +75,20 @@ Masking parse_masking(const std::string& name) {
   "__torch__.torch.classes.fibottention.Support support, Tensor? bias=None, Tensor? lengths=None, float? scale=None, " \
   "bool zero_masking=False, float dropout=0.0, int? seed=None"
 
-// The same for the mechanism by its parameters; the seed is one that was drawn.
-#define FIB_WYTHOFF_SCHEMA                                                                                       \
-  "int wmin, int wmax, bool modified, int cls, bool causal, int? layer, bool zero_masking, float? scale, float " \
-  "dropout, Tensor? seed"
+// The same for a mechanism by its name; the seed is one that was drawn.
+#define FIB_NAMED_SCHEMA                                                                                            \
+  "str attention, int cls, bool causal, int? layer, Tensor? bias, bool zero_masking, float? scale, float dropout, " \
+  "Tensor? seed"
+
+// As people write it.
+#define FIB_NAMED_PUBLIC_SCHEMA                                                                                \
+  "str attention, int cls=1, bool causal=False, int? layer=None, Tensor? bias=None, str masking=\"exclude\", " \
+  "float? scale=None, float dropout=0.0"
+#define FIB_NAMED_PUBLIC_PARAMETERS                                                                            \
+  const std::string &attention, int64_t cls, bool causal, Optional<int64_t> layer, const OptionalTensor &bias, \
+      const std::string &masking, Optional<double> scale, double dropout
+#define FIB_NAMED_PUBLIC_ARGUMENTS \
+  { {attention, cls, causal, layer}, bias, parse_masking(masking), scale, dropout }
 
 // Their shapes are known without running them, and what they compute is hidden from nobody: torch.compile may take
 // them.
@@ -95,6 +99,7 @@ Masking parse_masking(const std::string& name) {
 #define FIB_PLAIN
 #endif
 
+using fib::ops::Optional;
 using fib::ops::Support;
 using fib::ops::SupportPtr;
 
@@ -104,9 +109,20 @@ TORCH_LIBRARY(fibottention, m) {
            {torch::arg("patches"), torch::arg("cls"), torch::arg("offsets"), torch::arg("diagonal"),
             torch::arg("pairs") = std::vector<at::Tensor>(), torch::arg("causal") = false})
       .def_static("rectangular", &fib::ops::support_from_pairs)
+      .def_static("named",
+                  [](const std::string& attention, int64_t patches, int64_t cls, int64_t heads, Optional<int64_t> layer,
+                     bool causal) {
+                    return fib::ops::cached_support({attention, patches, cls, heads, layer.value_or(-1), causal});
+                  })
       .def("heads", [](const SupportPtr& self) { return self->set().num_heads(); })
+      .def("window", [](const SupportPtr& self, int64_t head) { return self->set().head(head).window; })
+      .def("offsets", [](const SupportPtr& self, int64_t head) { return self->set().head(head).offsets; })
+      .def("diagonal", [](const SupportPtr& self, int64_t head) { return self->set().head(head).diagonal; })
       .def("pairs", [](const SupportPtr& self, int64_t head) { return fib::ops::support_pairs(self->set(), head); })
-      .def("pruning_ratio", [](const SupportPtr& self) { return self->set().pruning_ratio(); });
+      .def("mask", [](const SupportPtr& self) { return fib::ops::support_mask(self->set()); })
+      .def("patch_pairs", [](const SupportPtr& self) { return self->set().patch_pairs(); })
+      .def("pruning_ratio", [](const SupportPtr& self) { return self->set().pruning_ratio(); })
+      .def("pruning_ratio_with_cls", [](const SupportPtr& self) { return self->set().pruning_ratio_with_cls(); });
 
   m.def(
       "attention(Tensor q, Tensor k, Tensor v, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, "
@@ -115,13 +131,14 @@ TORCH_LIBRARY(fibottention, m) {
       "attention_packed(Tensor qkv, int wmin, int wmax, bool modified=False, int cls=1, bool causal=False, int? "
       "layer=None, "
       "str masking=\"exclude\", float? scale=None, float dropout=0.0) -> Tensor" FIB_PLAIN);
-  m.def("attention_forward(Tensor q, Tensor k, Tensor v, " FIB_WYTHOFF_SCHEMA
-        ") -> (Tensor out, Tensor lse)" FIB_PLAIN);
-  m.def("attention_packed_forward(Tensor qkv, " FIB_WYTHOFF_SCHEMA ") -> (Tensor out, Tensor lse)" FIB_PLAIN);
-  m.def("attention_backward(Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, " FIB_WYTHOFF_SCHEMA
-        ") -> (Tensor dq, Tensor dk, Tensor dv)" FIB_PLAIN);
-  m.def("attention_packed_backward(Tensor grad_out, Tensor qkv, Tensor out, Tensor lse, " FIB_WYTHOFF_SCHEMA
-        ") -> Tensor" FIB_PLAIN);
+  m.def("named_attention(Tensor q, Tensor k, Tensor v, " FIB_NAMED_PUBLIC_SCHEMA ") -> Tensor" FIB_PLAIN);
+  m.def("named_attention_packed(Tensor qkv, " FIB_NAMED_PUBLIC_SCHEMA ") -> Tensor" FIB_PLAIN);
+  m.def("attention_forward(Tensor q, Tensor k, Tensor v, " FIB_NAMED_SCHEMA ") -> (Tensor out, Tensor lse)" FIB_PLAIN);
+  m.def("attention_packed_forward(Tensor qkv, " FIB_NAMED_SCHEMA ") -> (Tensor out, Tensor lse)" FIB_PLAIN);
+  m.def("attention_backward(Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, " FIB_NAMED_SCHEMA
+        ", bool bias_grad) -> (Tensor dq, Tensor dk, Tensor dv, Tensor dbias)" FIB_PLAIN);
+  m.def("attention_packed_backward(Tensor grad_out, Tensor qkv, Tensor out, Tensor lse, " FIB_NAMED_SCHEMA
+        ", bool bias_grad) -> (Tensor dqkv, Tensor dbias)" FIB_PLAIN);
   m.def("support_attention(Tensor q, Tensor k, Tensor v, " FIB_CALL_SCHEMA ") -> (Tensor out, Tensor lse)");
   m.def("support_attention_packed(Tensor qkv, " FIB_CALL_SCHEMA ") -> (Tensor out, Tensor lse)");
   m.def(
@@ -134,66 +151,66 @@ TORCH_LIBRARY(fibottention, m) {
 TORCH_LIBRARY_IMPL(fibottention, CPU, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&cpu::forward>);
-  m.impl("attention_forward", &wythoff_forward_entry<&cpu::forward>);
+  m.impl("attention_forward", &named_forward_entry<&cpu::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&cpu::packed_forward>);
-  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&cpu::packed_forward>);
+  m.impl("attention_packed_forward", &named_packed_forward_entry<&cpu::packed_forward>);
   m.impl("support_attention_backward", &backward_entry<&cpu::backward>);
-  m.impl("attention_backward", &wythoff_backward_entry<&cpu::backward>);
+  m.impl("attention_backward", &named_backward_entry<&cpu::backward>);
   m.impl("support_attention_packed_backward", &packed_backward_entry<&cpu::packed_backward>);
-  m.impl("attention_packed_backward", &wythoff_packed_backward_entry<&cpu::packed_backward>);
+  m.impl("attention_packed_backward", &named_packed_backward_entry<&cpu::packed_backward>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, Meta, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&meta::forward>);
-  m.impl("attention_forward", &wythoff_forward_entry<&meta::forward>);
+  m.impl("attention_forward", &named_forward_entry<&meta::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&meta::packed_forward>);
-  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&meta::packed_forward>);
+  m.impl("attention_packed_forward", &named_packed_forward_entry<&meta::packed_forward>);
   m.impl("support_attention_backward", &backward_entry<&meta::backward>);
-  m.impl("attention_backward", &wythoff_backward_entry<&meta::backward>);
+  m.impl("attention_backward", &named_backward_entry<&meta::backward>);
   m.impl("support_attention_packed_backward", &packed_backward_entry<&meta::packed_backward>);
-  m.impl("attention_packed_backward", &wythoff_packed_backward_entry<&meta::packed_backward>);
+  m.impl("attention_packed_backward", &named_packed_backward_entry<&meta::packed_backward>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, Autograd, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&fib::ops::autograd::forward>);
-  m.impl("attention_forward", &wythoff_forward_entry<&fib::ops::autograd::forward>);
+  m.impl("attention_forward", &named_forward_entry<&fib::ops::autograd::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&fib::ops::autograd::packed_forward>);
-  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&fib::ops::autograd::packed_forward>);
+  m.impl("attention_packed_forward", &named_packed_forward_entry<&fib::ops::autograd::packed_forward>);
   m.impl("support_attention_backward", &backward_entry<&fib::ops::autograd::backward>);
-  m.impl("attention_backward", &wythoff_backward_entry<&fib::ops::autograd::backward>);
+  m.impl("attention_backward", &named_backward_entry<&fib::ops::autograd::backward>);
   m.impl("support_attention_packed_backward", &packed_backward_entry<&fib::ops::autograd::packed_backward>);
-  m.impl("attention_packed_backward", &wythoff_packed_backward_entry<&fib::ops::autograd::packed_backward>);
+  m.impl("attention_packed_backward", &named_packed_backward_entry<&fib::ops::autograd::packed_backward>);
 }
 
 // Serves every backend that has no kernel of its own.
 TORCH_LIBRARY_IMPL(fibottention, CompositeExplicitAutograd, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&composite::forward>);
-  m.impl("attention_forward", &wythoff_forward_entry<&composite::forward>);
+  m.impl("attention_forward", &named_forward_entry<&composite::forward>);
   m.impl("support_attention_packed", &packed_forward_entry<&composite::packed_forward>);
-  m.impl("attention_packed_forward", &wythoff_packed_forward_entry<&composite::packed_forward>);
+  m.impl("attention_packed_forward", &named_packed_forward_entry<&composite::packed_forward>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, AutocastCPU, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCPU>>);
-  m.impl("attention_forward", &wythoff_forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCPU>>);
+  m.impl("attention_forward", &named_forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCPU>>);
   m.impl("support_attention_packed",
          &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCPU>>);
   m.impl("attention_packed_forward",
-         &wythoff_packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCPU>>);
+         &named_packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCPU>>);
 }
 
 TORCH_LIBRARY_IMPL(fibottention, AutocastCUDA, m) {
   using namespace fib::ops;
   m.impl("support_attention", &forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCUDA>>);
-  m.impl("attention_forward", &wythoff_forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCUDA>>);
+  m.impl("attention_forward", &named_forward_entry<&fib::ops::autocast::forward<c10::DispatchKey::AutocastCUDA>>);
   m.impl("support_attention_packed",
          &packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
   m.impl("attention_packed_forward",
-         &wythoff_packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
+         &named_packed_forward_entry<&fib::ops::autocast::packed_forward<c10::DispatchKey::AutocastCUDA>>);
 }
 
 // Differentiated and dispatched through what they call.
@@ -202,12 +219,21 @@ TORCH_LIBRARY_IMPL(fibottention, CompositeImplicitAutograd, m) {
   m.impl("attention", [](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t wmin, int64_t wmax,
                          bool modified, int64_t cls, bool causal, Optional<int64_t> layer, const std::string& masking,
                          Optional<double> scale) {
-    return fib::ops::attention(q, k, v, {wmin, wmax, modified, cls, causal, layer, parse_masking(masking), scale});
+    return named_attention(
+        q, k, v, {{wythoff_text({wmin, wmax, modified}), cls, causal, layer}, nothing, parse_masking(masking), scale});
   });
-  m.impl("attention_packed",
-         [](const at::Tensor& qkv, int64_t wmin, int64_t wmax, bool modified, int64_t cls, bool causal,
-            Optional<int64_t> layer, const std::string& masking, Optional<double> scale, double dropout) {
-           return fib::ops::attention_packed(
-               qkv, {wmin, wmax, modified, cls, causal, layer, parse_masking(masking), scale, dropout});
+  m.impl("attention_packed", [](const at::Tensor& qkv, int64_t wmin, int64_t wmax, bool modified, int64_t cls,
+                                bool causal, Optional<int64_t> layer, const std::string& masking,
+                                Optional<double> scale, double dropout) {
+    return named_attention_packed(
+        qkv,
+        {{wythoff_text({wmin, wmax, modified}), cls, causal, layer}, nothing, parse_masking(masking), scale, dropout});
+  });
+  m.impl("named_attention",
+         [](const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, FIB_NAMED_PUBLIC_PARAMETERS) {
+           return named_attention(q, k, v, FIB_NAMED_PUBLIC_ARGUMENTS);
          });
+  m.impl("named_attention_packed", [](const at::Tensor& qkv, FIB_NAMED_PUBLIC_PARAMETERS) {
+    return named_attention_packed(qkv, FIB_NAMED_PUBLIC_ARGUMENTS);
+  });
 }

@@ -58,4 +58,13 @@ at::Tensor support_pairs(const SupportSet& set, int64_t head) {
   return result;
 }
 
+at::Tensor support_mask(const SupportSet& set) {
+  const at::Tensor mask = at::zeros({set.num_heads(), set.query_tokens(), set.key_tokens()}, at::kBool);
+  for (int64_t h = 0; h < set.num_heads(); ++h) {
+    const at::Tensor pairs = support_pairs(set, h);  // [n,2]
+    mask[h].index_put_({pairs.select(1, 0), pairs.select(1, 1)}, true);
+  }
+  return mask;
+}
+
 }  // namespace fib::ops

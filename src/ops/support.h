@@ -41,4 +41,7 @@ SupportPtr support_from_pairs(int64_t query_tokens, int64_t key_tokens, const st
 /// The pairs of one head as an int64 tensor [n, 2], rows ascending: the inverse of the two above.
 at::Tensor support_pairs(const SupportSet& set, int64_t head);
 
+/// The support as booleans [H,Tq,Tk].
+at::Tensor support_mask(const SupportSet& set);
+
 }  // namespace fib::ops

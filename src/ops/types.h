@@ -35,16 +35,12 @@ struct Operands {
   at::Tensor q, k, v;
 };
 
-/// The paper's mechanism by its parameters.
-struct WythoffOptions {
-  int64_t wmin, wmax;
-  bool modified;
+/// A mechanism of the registry by its text, and where it stands.
+struct NamedOptions {
+  std::string attention;  ///< NAME or NAME:key=value,…
   int64_t cls;
   bool causal;
   Optional<int64_t> layer;
-  Masking masking;
-  Optional<double> scale;
-  double dropout = 0.0;
 };
 
 /// Everything about a call that is not q, k or v, as it travels through the dispatcher.
@@ -57,9 +53,10 @@ struct Call {
   double dropout = 0.0;
   Optional<int64_t> seed;  ///< drawn from torch's generator when missing
   /// In place of a support, which is then made where the number of tokens is known: the operators of such a call take
-  /// plain numbers, so that torch.compile can hold them in its graph.
-  Optional<WythoffOptions> wythoff = {};
+  /// plain text and numbers, so that torch.compile can hold them in its graph.
+  Optional<NamedOptions> named = {};
   OptionalTensor drawn_seed = {};  ///< int64 scalar, in place of seed: a graph must draw anew in every run
+  bool dense = false;              ///< the support is every pair: the dense kernel takes the call, where there is one
 };
 
 }  // namespace fib::ops

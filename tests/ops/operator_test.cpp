@@ -6,8 +6,8 @@
 
 #include <thread>
 
+#include "ops/named.h"
 #include "ops/support_attention.h"
-#include "ops/wythoff.h"
 
 namespace fib::ops {
 namespace {
@@ -217,24 +217,23 @@ TEST(SupportAttention, says_in_one_line_what_it_does_not_accept) {
 }
 
 TEST(SupportCache, gives_the_same_support_for_the_same_arguments) {
-  const WythoffKey key{196, 1, 12, 5, 65, -1, false, false};
-  WythoffKey other = key;
+  const SupportKey key{"fibottention:wmin=5,wmax=65", 196, 1, 12};
+  SupportKey other = key;
   other.layer = 0;
-  const SupportPtr first = cached_wythoff_support(key);
-  EXPECT_EQ(first.get(), cached_wythoff_support(key).get());
-  EXPECT_NE(first.get(), cached_wythoff_support(other).get());
+  const SupportPtr first = cached_support(key);
+  EXPECT_EQ(first.get(), cached_support(key).get());
+  EXPECT_NE(first.get(), cached_support(other).get());
   EXPECT_EQ(first->set().head(0).offsets, (std::vector<int64_t>{1, 2, 3, 5}));
 }
 
 TEST(SupportCache, is_bounded_and_safe_to_share) {
   const auto visit = [] {
-    for (int64_t n = 2; n < 700; ++n)
-      EXPECT_EQ(cached_wythoff_support({n, 0, 1, 1, 1, -1, false, false})->set().patches(), n);
+    for (int64_t n = 2; n < 700; ++n) EXPECT_EQ(cached_support({"local:w=1", n, 0, 1})->set().patches(), n);
   };
   std::thread one(visit), two(visit);
   one.join();
   two.join();
-  const SupportPtr evicted = cached_wythoff_support({2, 0, 1, 1, 1, -1, false, false});
+  const SupportPtr evicted = cached_support({"local:w=1", 2, 0, 1});
   EXPECT_EQ(evicted->set().patches(), 2);
 }
 

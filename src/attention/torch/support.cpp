@@ -8,16 +8,6 @@
 namespace fib::attention {
 namespace {
 
-/// The support as booleans [H,Tq,Tk], for maps.
-at::Tensor dense_mask(const SupportSet& set) {
-  const at::Tensor mask = at::zeros({set.num_heads(), set.query_tokens(), set.key_tokens()}, at::kBool);
-  for (int64_t h = 0; h < set.num_heads(); ++h) {
-    const at::Tensor pairs = ops::support_pairs(set, h);  // [n,2]
-    mask[h].index_put_({pairs.select(1, 0), pairs.select(1, 1)}, true);
-  }
-  return mask;
-}
-
 class SupportAttention final : public Mechanism {
  public:
   SupportAttention(const AttentionSpec& spec, const Geometry& g, double dropout)
@@ -37,7 +27,7 @@ class SupportAttention final : public Mechanism {
   }
 
   at::Tensor weights(const Inputs& in) override {
-    const at::Tensor outside = dense_mask(support_->set()).logical_not();
+    const at::Tensor outside = ops::support_mask(support_->set()).logical_not();
     const double score = masking_ == Masking::zero ? 0.0 : -std::numeric_limits<double>::infinity();
     return softmax_or_zero(dense_scores(in, geometry().score_scale()).masked_fill(outside, score));
   }
