@@ -83,7 +83,7 @@ PairedTest paired_t_test(const std::vector<double>& x, const std::vector<double>
   std::vector<double> differences(x.size());
   std::transform(x.begin(), x.end(), y.begin(), differences.begin(), std::minus<>());
   const Estimate e = estimate(differences);
-  if (e.deviation == 0) return {e.count, e.mean, e.mean == 0 ? 1.0 : 0.0};
+  if (e.deviation == 0) return {e.count, e.mean, 1};
   const double t = e.mean / (e.deviation / std::sqrt(static_cast<double>(e.count)));
   return {e.count, e.mean, student_p(t, e.count - 1)};
 }

@@ -35,7 +35,7 @@ struct PairedTest {
 };
 
 /// Student's paired t-test. Throws std::invalid_argument for lists of different lengths or fewer than two pairs. Where
-/// all differences are equal, p is 0, or 1 where they are 0.
+/// all differences are equal, as those of few seeds on a small test set can be, their spread is not known: p is 1.
 PairedTest paired_t_test(const std::vector<double>& x, const std::vector<double>& y);
 
 /// P(|T| >= |t|) of Student's distribution with a whole number of degrees of freedom, by its finite sum.
