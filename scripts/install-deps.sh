@@ -8,7 +8,8 @@ declare -A groups=(
   [core]="build-essential cmake ninja-build ccache git pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev
           libopencv-core-dev libopencv-imgproc-dev libjpeg-dev libpng-dev libwebp-dev libexif-dev libmd-dev zlib1g-dev
           libtomlplusplus-dev"
-  [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev"
+  [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev libmujoco-dev libosmesa6-dev
+            libhdf5-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp libonnx-dev libprotobuf-dev dataset-fashion-mnist"
   [test]="libgtest-dev python3 python3-torch python3-torchvision python3-pip python3-venv iproute2"
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"

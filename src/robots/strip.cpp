@@ -2,6 +2,7 @@
 #include "robots/strip.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fib::robots {
 namespace {
@@ -17,8 +18,9 @@ std::vector<size_t> strip_steps(size_t steps) {
 }
 
 void append_strip(std::vector<uint8_t>& rgb, std::span<const std::vector<uint8_t>> images) {
-  constexpr size_t row_bytes = size_t{kImageSize} * 3;
-  for (size_t y = 0; y < size_t{kImageSize}; ++y) {
+  const auto side = static_cast<size_t>(std::lround(std::sqrt(static_cast<double>(images.front().size()) / 3)));
+  const size_t row_bytes = side * 3;
+  for (size_t y = 0; y < side; ++y) {
     for (const auto& image : images) {
       const auto from = image.begin() + static_cast<std::ptrdiff_t>(y * row_bytes);
       rgb.insert(rgb.end(), from, from + static_cast<std::ptrdiff_t>(row_bytes));

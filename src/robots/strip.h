@@ -14,7 +14,7 @@ namespace fib::robots {
 /// Ten of so many, evenly spaced, first and last included.
 std::vector<size_t> strip_steps(size_t steps);
 
-/// Appends images of 96 × 96 side by side to an image of the same width.
+/// Appends square images of one size, side by side, to an image of the same width.
 void append_strip(std::vector<uint8_t>& rgb, std::span<const std::vector<uint8_t>> images);
 
 /// What a policy saw at those steps.

@@ -9,8 +9,7 @@ namespace {
 
 const ClipDecoder& clip_decoder() {
   using Decoder = const ClipDecoder* (*)();
-  static const auto function =
-      reinterpret_cast<Decoder>(plugin_function("libfib_video.so", "fib_clip_decoder", "clips"));
+  static const auto function = reinterpret_cast<Decoder>(plugin_function(video_plugin("clips"), "fib_clip_decoder"));
   return *function();
 }
 

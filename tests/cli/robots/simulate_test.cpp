@@ -85,7 +85,7 @@ TEST_F(SimulateCommand, refuses_with_one_line) {
   expect_refused(run_fib("simulate pusht --play --actions dance"), 2, "--actions");
   std::filesystem::remove(folder_ / "data/img/1.0.0.0");
   expect_refused(run_fib("simulate pusht --replay " + source()), 1, "chunk 1.0.0.0 is missing");
-  expect_refused(run_fib("simulate lift"), 2, "lift");
+  expect_refused(run_fib("simulate push"), 2, "push");
 }
 
 }  // namespace

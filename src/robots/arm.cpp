@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robots/arm.h"
+
+#include "base/plugin.h"
+#include "robots/robomimic.h"
+
+namespace fib::robots {
+namespace {
+
+void* arm_function(const char* name) {
+  return plugin_function({"libfib_arm.so", "arms", "libmujoco-dev, libosmesa6-dev and libhdf5-dev"}, name);
+}
+
+}  // namespace
+
+std::unique_ptr<ArmWorld> open_arm_world(const ArmScene& scene) {
+  using Open = ArmWorld* (*)(const ArmScene& scene);
+  static const auto open = reinterpret_cast<Open>(arm_function("fib_open_arm_world"));
+  return std::unique_ptr<ArmWorld>(open(scene));
+}
+
+std::unique_ptr<RobomimicReader> read_robomimic(const std::filesystem::path& file) {
+  using Read = RobomimicReader* (*)(const char* file);
+  static const auto read = reinterpret_cast<Read>(arm_function("fib_read_robomimic"));
+  return std::unique_ptr<RobomimicReader>(read(file.c_str()));
+}
+
+std::unique_ptr<RobomimicWriter> write_robomimic(const std::filesystem::path& file, const std::string& environment) {
+  using Write = RobomimicWriter* (*)(const char* file, const char* environment);
+  static const auto write = reinterpret_cast<Write>(arm_function("fib_write_robomimic"));
+  return std::unique_ptr<RobomimicWriter>(write(file.c_str(), environment.c_str()));
+}
+
+}  // namespace fib::robots

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "robots/arm_task.h"
+
+namespace fib::robots {
+namespace {
+
+template <class To, class From>
+void append(To& to, const From& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+RobomimicEpisode recorded_episode(const ArmWorld& world, const ArmTask& task, const ArmEpisode& episode) {
+  RobomimicEpisode all;
+  all.length = static_cast<int64_t>(episode.actions.size());
+  all.rewards = episode.rewards;
+  all.model = task.scene({}).physics;  // of the plain arm: it names no file of this machine
+  for (size_t t = 0; t < episode.actions.size(); ++t) {
+    append(all.actions, episode.actions[t]);
+    append(all.states, episode.states[t]);
+    const ArmSeen seen = world.seen(episode.snapshots[t]);
+    append(all.agentview, seen.agentview);
+    append(all.eye_in_hand, seen.eye_in_hand);
+    append(all.eef_pos, seen.eef_pos);
+    append(all.eef_quat, seen.eef_quat);
+    append(all.gripper, seen.gripper_qpos);
+  }
+  return all;
+}
+
+std::string recorded_environment(const ArmTask& task) {
+  using nlohmann::ordered_json;
+  const ordered_json controller = {{"type", "OSC_POSE"},      {"kp", 150},
+                                   {"damping_ratio", 1},      {"impedance_mode", "fixed"},
+                                   {"control_delta", false},  {"uncouple_pos_ori", true},
+                                   {"interpolation", nullptr}};
+  const ordered_json settings = {{"robots", {"Panda"}},
+                                 {"controller_configs", controller},
+                                 {"control_freq", kArmHertz},
+                                 {"camera_names", {"agentview", "robot0_eye_in_hand"}},
+                                 {"camera_heights", kArmImageSize},
+                                 {"camera_widths", kArmImageSize},
+                                 {"reward_shaping", false}};
+  return ordered_json{{"env_name", task.environment}, {"type", 1}, {"env_kwargs", settings}}.dump();
+}
+
+}  // namespace fib::robots
