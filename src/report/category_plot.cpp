@@ -72,11 +72,11 @@ Dots dots_of(const CategoryFrame& frame, const BarPlot& plot, size_t series) {
 }
 
 void draw_box(Drawing& drawing, const CategoryFrame& frame, const Box& box, size_t row) {
-  const Color color = series_color(box.reference ? 0 : 1);
+  const Color color = series_color(box.color.value_or(box.reference ? 0 : 1));
   const double y = frame.middle(row), half = 11, low = frame.x(box.q1), high = frame.x(box.q3);
   Fill body{color, {{low, y - half, high - low, 2 * half}}, {}};
   body.opacity = 0.25;
-  drawing.items.emplace_back(std::move(body));
+  if (!box.reference) drawing.items.emplace_back(std::move(body));
   const auto upright = [&](double value, double reach) {
     return std::vector<Point>{{frame.x(value), y - reach}, {frame.x(value), y + reach}};
   };

@@ -27,7 +27,41 @@ bool on_frame(uint32_t x, uint32_t y, uint32_t cell, uint32_t row, uint32_t colu
   return cell < 4 || x == left || y == top || x == left + cell - 1 || y == top + cell - 1;
 }
 
+Pixels heat_in_range(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
+                     const Rect& at, const HeatRange& range) {
+  constexpr Color kMark{86, 180, 233};
+  const size_t of_frame = weights.size() / image.frames;
+  const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(of_frame))));
+  const uint32_t cell = std::max(1U, image.side / grid);
+  const double span = std::max(range.most - range.least, 1e-30);
+  Pixels pixels{at, image.width(), image.side, {}};
+  pixels.rgb.reserve(image.rgb.size());
+  for (uint32_t y = 0; y < image.side; ++y) {
+    for (uint32_t place = 0; place < image.width(); ++place) {
+      const uint32_t frame = place / image.side, x = place % image.side;
+      const uint32_t row = std::min(y * grid / image.side, grid - 1),
+                     column = std::min(x * grid / image.side, grid - 1);
+      const double share = (weights[frame * of_frame + size_t{row} * grid + column] - range.least) / span;
+      Color c =
+          mixed(dimmed(&image.rgb[size_t{3} * (y * image.width() + place)]), heat_color(share), 0.9 * std::sqrt(share));
+      if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
+        c = kMark;
+      pixels.rgb.insert(pixels.rgb.end(), {c.red, c.green, c.blue});
+    }
+  }
+  return pixels;
+}
+
 }  // namespace
+
+HeatRange range_of(const std::vector<double>& weights) {
+  const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
+  return {*least, *most};
+}
+
+HeatRange joined(const HeatRange& a, const HeatRange& b) {
+  return {std::min(a.least, b.least), std::max(a.most, b.most)};
+}
 
 Color heat_color(double share) {
   constexpr std::array<Color, 5> kStops = {{{0, 0, 4}, {87, 16, 110}, {188, 55, 84}, {249, 142, 9}, {252, 255, 164}}};
@@ -38,28 +72,11 @@ Color heat_color(double share) {
 
 Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at) {
-  constexpr Color kMark{86, 180, 233};
-  const size_t of_frame = weights.size() / image.frames;
-  const auto grid = static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(of_frame))));
-  const uint32_t cell = std::max(1U, image.side / grid);
-  const auto [least, most] = std::minmax_element(weights.begin(), weights.end());
-  const double span = std::max(*most - *least, 1e-30);
-  Pixels pixels{at, image.width(), image.side, {}};
-  pixels.rgb.reserve(image.rgb.size());
-  for (uint32_t y = 0; y < image.side; ++y) {
-    for (uint32_t place = 0; place < image.width(); ++place) {
-      const uint32_t frame = place / image.side, x = place % image.side;
-      const uint32_t row = std::min(y * grid / image.side, grid - 1),
-                     column = std::min(x * grid / image.side, grid - 1);
-      const double share = (weights[frame * of_frame + size_t{row} * grid + column] - *least) / span;
-      Color c =
-          mixed(dimmed(&image.rgb[size_t{3} * (y * image.width() + place)]), heat_color(share), 0.9 * std::sqrt(share));
-      if (marked && on_frame(x, y, cell, static_cast<uint32_t>(*marked) / grid, static_cast<uint32_t>(*marked) % grid))
-        c = kMark;
-      pixels.rgb.insert(pixels.rgb.end(), {c.red, c.green, c.blue});
-    }
-  }
-  return pixels;
+  return heat_in_range(image, weights, marked, at, range_of(weights));
+}
+
+Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, const HeatRange& range) {
+  return heat_in_range(image, weights, std::nullopt, {}, range);
 }
 
 }  // namespace fib::report

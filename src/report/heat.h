@@ -27,4 +27,15 @@ Color heat_color(double share);
 Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, std::optional<size_t> marked,
                  const Rect& at);
 
+/// Which weight is dark and which brightest.
+struct HeatRange {
+  double least = 0, most = 0;
+};
+
+HeatRange range_of(const std::vector<double>& weights);
+/// Both on one scale.
+HeatRange joined(const HeatRange& a, const HeatRange& b);
+/// On a scale that other maps have too, so that they can be compared.
+Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, const HeatRange& range);
+
 }  // namespace fib::report

@@ -10,13 +10,19 @@ namespace {
 
 constexpr double kPanelWidth = 460, kPanelHeight = 270, kPanelGap = 20, kPanelHeader = 46;
 
-/// The names of all series, each once: a name's place in this list is its color.
-std::vector<std::string> series_names(const LinePlot& plot) {
-  std::vector<std::string> names;
+/// The entry of that name; the end where there is none.
+auto entry_of(const std::vector<LegendEntry>& legend, const std::string& name) {
+  return std::find_if(legend.begin(), legend.end(), [&](const LegendEntry& entry) { return entry.name == name; });
+}
+
+/// The names of all series, each once, with their colors.
+std::vector<LegendEntry> series_legend(const LinePlot& plot) {
+  std::vector<LegendEntry> legend;
   for (const Panel& panel : plot.panels)
     for (const Series& s : panel.series)
-      if (std::find(names.begin(), names.end(), s.name) == names.end()) names.push_back(s.name);
-  return names;
+      if (entry_of(legend, s.name) == legend.end())
+        legend.push_back({s.name, series_color(s.color.value_or(legend.size()))});
+  return legend;
 }
 
 std::vector<double> coordinates(const Panel& panel, double PlotPoint::*which) {
@@ -87,9 +93,7 @@ class PanelDrawing {
 }  // namespace
 
 Drawing draw(const LinePlot& plot) {
-  const std::vector<std::string> names = series_names(plot);
-  std::vector<LegendEntry> legend;
-  for (size_t i = 0; i < names.size(); ++i) legend.push_back({names[i], series_color(i)});
+  const std::vector<LegendEntry> legend = series_legend(plot);
   const double panels = static_cast<double>(std::max<size_t>(1, plot.panels.size()));
   Drawing drawing;
   drawing.width = 2 * kPlotMargin + panels * kPanelWidth + (panels - 1) * kPanelGap;
@@ -98,10 +102,7 @@ Drawing draw(const LinePlot& plot) {
   double x = kPlotMargin;
   for (const Panel& panel : plot.panels) {
     PanelDrawing drawn(drawing, panel, {x, top, kPanelWidth, kPanelHeader + kPanelHeight + kXAxisHeight});
-    for (const Series& s : panel.series) {
-      const auto color = static_cast<size_t>(std::find(names.begin(), names.end(), s.name) - names.begin());
-      drawn.draw(s, series_color(color));
-    }
+    for (const Series& s : panel.series) drawn.draw(s, entry_of(legend, s.name)->color);
     x += kPanelWidth + kPanelGap;
   }
   return drawing;

@@ -7,17 +7,15 @@
 #include <cmath>
 
 #include "report/mask_panel.h"
+#include "report/palette.h"
 #include "report/words.h"
 
 namespace fib::report {
 namespace {
 
-constexpr Color kText{29, 36, 51}, kMuted{91, 101, 119}, kFrame{201, 209, 222};
-constexpr MaskColors kMask{
-    .ground = {246, 248, 251}, .offsets = {31, 78, 156}, .cls = {240, 160, 48}, .random = {200, 30, 90}};
+constexpr MaskColors kMask{.ground = kMaskGround, .offsets = kMaskOffset, .cls = kMaskClass, .random = kMaskListed};
 
 constexpr double kMargin = 28, kGap = 26, kTitle = 22, kBody = 15, kCaption = 14, kLine = 20, kHeader = 104;
-constexpr double kNarrowest = 220;  ///< a column must hold its captions
 constexpr int64_t kMaxPanels = 256;
 
 /// Columns that leave the last row fullest, among those that make the image a little wider than high.
@@ -35,18 +33,24 @@ int64_t column_count(int64_t panels) {
 }
 
 /// Many heads get smaller panels; the image shall still fit a screen or a page.
-double panel_room(int64_t panels) { return panels <= 16 ? 400 : panels <= 36 ? 300 : 220; }
+double panel_room(int64_t panels, PatternSize size) {
+  if (size == PatternSize::page) return 140;
+  return panels <= 16 ? 400 : panels <= 36 ? 300 : 220;
+}
+
+/// A column must hold its captions.
+double narrowest_column(PatternSize size) { return size == PatternSize::page ? 164 : 220; }
 
 struct Layout {
   int64_t panels, columns;
   MaskPanel panel;
   double column_width, row_height;
 
-  explicit Layout(const SupportSet& s)
+  Layout(const SupportSet& s, PatternSize size)
       : panels(std::min(s.num_heads(), kMaxPanels)),
         columns(column_count(panels)),
-        panel(MaskPanel::fitting(s.query_tokens(), panel_room(panels))),
-        column_width(std::max(panel.side, kNarrowest)),
+        panel(MaskPanel::fitting(s.query_tokens(), panel_room(panels, size))),
+        column_width(std::max(panel.side, narrowest_column(size))),
         row_height(panel.side + 2 * kLine + kGap) {}
 
   Point origin(int64_t i) const {
@@ -95,7 +99,7 @@ double draw_legend(Drawing& drawing, const SupportSet& s) {
   double x = kMargin;
   for (const auto& [color, label] : pair_kinds(s)) {
     drawing.items.emplace_back(Fill{color, {{x, kHeader - 28, 11, 11}}, {}});
-    drawing.items.emplace_back(Text{{x + 18, kHeader - 18}, label, kCaption, false, kMuted});
+    drawing.items.emplace_back(Text{{x + 18, kHeader - 18}, label, kCaption, false, kMaskCaption});
     x += 18 + text_width(label.size(), kCaption) + 16;
   }
   return x;
@@ -104,8 +108,8 @@ double draw_legend(Drawing& drawing, const SupportSet& s) {
 /// The title, totals and legend; returns the width they need.
 double draw_header(Drawing& drawing, const std::string& name, const SupportSet& s) {
   const std::string title = describe_support(name, s), sums = totals(s);
-  drawing.items.emplace_back(Text{{kMargin, 38}, title, kTitle, true, kText});
-  drawing.items.emplace_back(Text{{kMargin, 62}, sums, kBody, false, kMuted});
+  drawing.items.emplace_back(Text{{kMargin, 38}, title, kTitle, true, kPlotText});
+  drawing.items.emplace_back(Text{{kMargin, 62}, sums, kBody, false, kMaskCaption});
   const double legend = draw_legend(drawing, s);
   return std::max({kMargin + text_width(title.size(), kTitle), kMargin + text_width(sums.size(), kBody), legend}) +
          kMargin;
@@ -117,15 +121,15 @@ void draw_caption(Drawing& drawing, const SupportSet& s, int64_t h, const Layout
   const size_t room = static_cast<size_t>(layout.column_width / text_width(1, kCaption)) - before.size();
   const double y = origin.y + layout.panel.side + kLine - 2;
   const std::string name = fmt::format("head {}, w = {}", h + 1, grouped(head.window));
-  drawing.items.emplace_back(Text{{origin.x, y}, name, kCaption, true, kText});
+  drawing.items.emplace_back(Text{{origin.x, y}, name, kCaption, true, kPlotText});
   drawing.items.emplace_back(
-      Text{{origin.x, y + kLine - 2}, before + describe_keys(head, room, "..."), kCaption, false, kMuted});
+      Text{{origin.x, y + kLine - 2}, before + describe_keys(head, room, "..."), kCaption, false, kMaskCaption});
 }
 
 void draw_head(Drawing& drawing, const SupportSet& s, int64_t h, const Layout& layout) {
   const Point o = layout.origin(h);
   const double side = layout.panel.side;
-  drawing.items.emplace_back(Fill{kFrame, {{o.x - 1, o.y - 1, side + 2, side + 2}}, {}});
+  drawing.items.emplace_back(Fill{kMaskFrame, {{o.x - 1, o.y - 1, side + 2, side + 2}}, {}});
   for (Fill& f : draw_mask(s, h, layout.panel, o, kMask)) drawing.items.emplace_back(std::move(f));
   draw_caption(drawing, s, h, layout, o);
 }
@@ -136,8 +140,8 @@ std::string pattern_title(const AttentionSpec& spec, std::optional<int64_t> laye
   return spec.to_string() + (layer ? fmt::format(", layer {}", *layer) : "");
 }
 
-Drawing draw_pattern(const std::string& name, const SupportSet& s) {
-  const Layout layout(s);
+Drawing draw_pattern(const std::string& name, const SupportSet& s, PatternSize size) {
+  const Layout layout(s, size);
   Drawing drawing;
   const double header = draw_header(drawing, name, s);
   drawing.width = std::ceil(std::max(layout.width(), header));

@@ -14,6 +14,9 @@ namespace fib::report {
 /// The attention and, since it moves the heads, the layer.
 std::string pattern_title(const AttentionSpec& spec, std::optional<int64_t> layer);
 
-Drawing draw_pattern(const std::string& name, const SupportSet& support);
+/// A file of its own, or a part of a page, with small panels.
+enum class PatternSize { file, page };
+
+Drawing draw_pattern(const std::string& name, const SupportSet& support, PatternSize size = PatternSize::file);
 
 }  // namespace fib::report

@@ -3,6 +3,7 @@
 // written as SVG or PNG. A legend stands above the data, never on it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct PlotPoint {
 struct Series {
   std::string name;
   std::vector<PlotPoint> points;
+  std::optional<size_t> color = {};  ///< of the palette; none: by its place among the names
 };
 
 struct Panel {
@@ -49,7 +51,8 @@ struct BarPlot {
 struct Box {
   std::string name;
   double min = 0, q1 = 0, median = 0, q3 = 0, max = 0;
-  bool reference = false;  ///< gray: what others are compared with
+  bool reference = false;            ///< hollow: what others are compared with
+  std::optional<size_t> color = {};  ///< of the palette; none: gray for a reference, one color for all others
 };
 
 struct BoxPlot {

@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "base/printable.h"
 #include "report/drawing.h"
+#include "report/letters.h"
 #include "report/png.h"
 
 namespace fib::report {
@@ -81,16 +82,50 @@ std::string ascii_text(const std::string& line) {
   return text;
 }
 
-void paint(cv::Mat& image, const Text& t) {
+/// How far left of its point a line of that width begins.
+int before_point(Align align, int width) {
+  return align == Align::start ? 0 : align == Align::middle ? width / 2 : width;
+}
+
+void paint_letters(cv::Mat& image, const Lettering& letters, cv::Point corner, Color color) {
+  const cv::Mat coverage(letters.height, letters.width, CV_8U,
+                         const_cast<uint8_t*>(letters.coverage.data()));  // only read
+  const cv::Rect place = cv::Rect(corner, coverage.size()) & cv::Rect(0, 0, image.cols, image.rows);
+  if (place.empty()) return;
+  cv::Mat part = image(place);
+  const cv::Mat covered = coverage(place - corner);
+  const cv::Vec3d ink(color.red, color.green, color.blue);
+  for (int y = 0; y < part.rows; ++y) {
+    for (int x = 0; x < part.cols; ++x) {
+      auto& pixel = part.at<cv::Vec3b>(y, x);
+      const double share = covered.at<uint8_t>(y, x) / 255.0;
+      for (int c = 0; c < 3; ++c) pixel[c] = cv::saturate_cast<uint8_t>(pixel[c] + share * (ink[c] - pixel[c]));
+    }
+  }
+}
+
+/// Where the system has no font: OpenCV's strokes.
+void paint_strokes(cv::Mat& image, const Text& t) {
   // Hershey capitals are 21 units high, those of usual fonts 0.72 of their size.
   const double scale = 0.72 * t.size / 21.0 * kOversampling;
   const int thickness = static_cast<int>(std::lround(t.size / 14.0 * kOversampling * (t.bold ? 1.5 : 0.9)));
   const std::string line = ascii_text(t.line);
   int below = 0;
   const int width = cv::getTextSize(line, cv::FONT_HERSHEY_SIMPLEX, scale, thickness, &below).width;
-  const int left = t.align == Align::start ? 0 : t.align == Align::middle ? width / 2 : width;
-  const cv::Point at(cvRound(t.at.x * kOversampling) - left, cvRound(t.at.y * kOversampling));
+  const cv::Point at(cvRound(t.at.x * kOversampling) - before_point(t.align, width), cvRound(t.at.y * kOversampling));
   cv::putText(image, line, at, cv::FONT_HERSHEY_SIMPLEX, scale, scalar(t.color), thickness, cv::LINE_AA);
+}
+
+void paint(cv::Mat& image, const Text& t) {
+  // DejaVu's letters are a tenth wider than those that drawings leave room for.
+  constexpr double kShare = 0.9;
+  const Font* const font = Font::find(t.bold);
+  if (font == nullptr || t.line.empty()) return paint_strokes(image, t);
+  const Lettering letters = font->set(t.line, cvRound(kShare * t.size * kOversampling));
+  paint_letters(image, letters,
+                {cvRound(t.at.x * kOversampling) - before_point(t.align, letters.width),
+                 cvRound(t.at.y * kOversampling) - letters.ascent},
+                t.color);
 }
 
 void paint(cv::Mat& image, const Pixels& p) {

@@ -31,7 +31,8 @@ Points score_by_time(const RunRecord& run) {
 }
 
 Panel with_curves(Panel panel, const std::vector<RunRecord>& runs, Points (*points)(const RunRecord&)) {
-  for (const RunRecord& run : runs) panel.series.push_back({run.name, points(run)});
+  const std::vector<size_t> colors = mechanism_colors(runs);
+  for (size_t i = 0; i < runs.size(); ++i) panel.series.push_back({runs[i].name, points(runs[i]), colors[i]});
   return panel;
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,9 @@ void take(RunRecord& run, const training::Summary& s) {
   run.seed = s.seed;
   run.train_images = s.train_samples;
   run.epochs = static_cast<double>(s.epochs);
+  run.steps = s.steps;
+  run.processes = s.processes;
+  run.threads = s.threads;
   run.train_seconds = s.train_seconds;
   run.score = s.score.name;
   run.test_score = s.test.evaluation.value(s.score.name);
@@ -66,6 +70,18 @@ double RunRecord::score_scale() const { return training::figure_style(score).per
 std::string RunRecord::score_label() const {
   const training::FigureStyle style = training::figure_style(score);
   return style.percent ? style.label + ", percent" : style.label;
+}
+
+std::vector<size_t> mechanism_colors(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> known;
+  std::vector<size_t> colors;
+  colors.reserve(runs.size());
+  for (const RunRecord& run : runs) {
+    const auto found = std::find(known.begin(), known.end(), run.attention);
+    colors.push_back(static_cast<size_t>(found - known.begin()));
+    if (found == known.end()) known.push_back(run.attention);
+  }
+  return colors;
 }
 
 RunRecord read_run(const std::filesystem::path& directory) {

@@ -19,6 +19,7 @@ struct RunRecord {
   std::string model, attention, data;
   int64_t seed = 0;
   int64_t train_images = 0, test_images = 0;
+  int64_t steps = 0, processes = 1, threads = 1;
   std::string finished;  ///< when summary.json was written: "2026-11-17 03:41", UTC
   double epochs = 0;
   std::string score = "top1";  ///< the figure that the run is judged by
@@ -36,6 +37,9 @@ struct RunRecord {
   std::string score_label() const;
   double seconds(double epoch) const { return epochs > 0 ? epoch * train_seconds / epochs : 0; }
 };
+
+/// The color of each run: that of its mechanism, whatever is drawn. Equal mechanisms have one.
+std::vector<size_t> mechanism_colors(const std::vector<RunRecord>& runs);
 
 /// Throws std::runtime_error where the directory holds no finished run.
 RunRecord read_run(const std::filesystem::path& directory);

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
 #include "data/images/image.h"
+#include "report/letters.h"
 #include "report/mask_panel.h"
 #include "report/pattern_drawing.h"
 #include "report/png.h"
@@ -65,6 +67,26 @@ void expect_mask(const SupportSet& s, int64_t head, double room) {
       }
     }
   }
+}
+
+TEST(Letters, are_those_of_a_font_also_beyond_ascii) {
+  const Font* const font = Font::find(false);
+  if (font == nullptr) GTEST_SKIP() << "fonts-dejavu-core is not installed";
+  const Lettering wide = font->set("W", 40), narrow = font->set("i", 40), greek = font->set("φ", 40);
+  EXPECT_GT(wide.width, 2 * narrow.width) << "not a typewriter";
+  EXPECT_NE(greek.coverage, font->set("?", 40).coverage);
+  EXPECT_GT(font->set("…", 40).width, 30) << "one letter, three dots";
+  EXPECT_EQ(font->set("×µ", 40).width, font->set("×", 40).width + font->set("µ", 40).width);
+  EXPECT_EQ(std::count(wide.coverage.begin(), wide.coverage.begin() + wide.width, 0), wide.width) << "room above";
+}
+
+TEST(Letters, stand_in_images_where_the_drawing_says) {
+  Drawing drawing{200, 40, {}};
+  drawing.items.emplace_back(Text{{100, 30}, "HHHH", 20, false, {0, 0, 0}, Align::middle});
+  const cv::Mat image = decode(to_png(drawing));
+  EXPECT_GT(darkness(image, {75, 16, 50, 14}), 0.2);
+  EXPECT_EQ(darkness(image, {0, 0, 60, 40}), 0);
+  EXPECT_EQ(darkness(image, {0, 32, 200, 8}), 0) << "nothing below the baseline";
 }
 
 }  // namespace

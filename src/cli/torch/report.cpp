@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/report.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <ctime>
 #include <filesystem>
 
 #include "base/atomic_file.h"
@@ -10,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/torch/policy_page.h"
 #include "cli/torch/subject_options.h"
+#include "report/machine.h"
 #include "report/torch/run_facts.h"
 #include "report/words.h"
 
@@ -18,6 +21,8 @@ namespace fib::cli {
 void add_title(report::Page& page, const ReportArguments& a) {
   page.title = a.title;
   page.version = "Made by " + version_text() + ".";
+  page.made_on = report::machine_name();
+  page.made_at = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
   page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
 }
 

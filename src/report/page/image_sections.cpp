@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "report/markup.h"
 #include "report/page/sections.h"
@@ -12,7 +15,7 @@
 namespace fib::report {
 namespace {
 
-constexpr int kShownSide = 128;
+constexpr int kShownSide = 128, kKeysSide = 280;
 /// A table with more classes than this cannot be read; its largest entries can.
 constexpr size_t kMostClasses = 20;
 
@@ -22,25 +25,74 @@ std::string figure(const std::string& image, const std::string& caption) {
   return fmt::format("<figure class=\"image\">{}<figcaption>{}</figcaption></figure>\n", image, caption);
 }
 
-std::string map_figure(const Page& page, const Sample& sample, const SampleMaps& maps,
-                       const std::vector<double>& weights, const std::string& what) {
-  const std::string alt = fmt::format("{} over an image of {}", what, class_label(page, sample.truth));
-  return figure(image_tag(heat_over(sample.image, weights, std::nullopt, {}), kShownSide, alt),
-                fmt::format("{}: {}, {:.0f} %", escaped_markup(what), escaped_markup(class_label(page, maps.predicted)),
-                            100 * maps.probability));
+/// The runs whose mechanism has maps.
+std::vector<size_t> runs_with_maps(const Page& page) {
+  std::vector<size_t> list;
+  for (size_t r = 0; r < page.runs.size(); ++r)
+    if (!page.runs[r].maps.empty() && !page.runs[r].maps.front().rollout.empty()) list.push_back(r);
+  return list;
 }
 
-std::string sample_row(const Page& page, size_t s) {
+using MapWeights = std::vector<double> SampleMaps::*;
+
+struct MapKind {
+  const char* title;
+  MapWeights weights;
+};
+constexpr std::array<MapKind, 2> kMapKinds = {
+    {{"through all layers (rollout)", &SampleMaps::rollout}, {"last layer", &SampleMaps::last_layer}}};
+
+/// Maps of one kind over one image stand side by side, so they have one scale.
+HeatRange range_over_runs(const Page& page, const std::vector<size_t>& runs, size_t sample, MapWeights weights) {
+  HeatRange range = range_of(page.runs[runs.front()].maps[sample].*weights);
+  for (size_t r : runs) range = joined(range, range_of(page.runs[r].maps[sample].*weights));
+  return range;
+}
+
+std::string map_cell(const Page& page, size_t s, const PageRun& run, const MapKind& kind, const HeatRange& range) {
+  const Sample& sample = page.samples[s];
+  const SampleMaps& maps = run.maps[s];
+  const std::string alt =
+      fmt::format("{}, {}, over an image of {}", run.record.name, kind.title, class_label(page, sample.truth));
+  return fmt::format(
+      "<td>{}</td>",
+      figure(image_tag(heat_over(sample.image, maps.*kind.weights, range), kShownSide, alt),
+             fmt::format("{}, {:.0f} %", escaped_markup(class_label(page, maps.predicted)), 100 * maps.probability)));
+}
+
+std::string sample_row(const Page& page, const std::vector<size_t>& runs, size_t s) {
   const Sample& sample = page.samples[s];
   const std::string truth = class_label(page, sample.truth);
-  std::string row = figure(image_tag(plain(sample.image), kShownSide, "image of " + truth), escaped_markup(truth));
-  for (const PageRun& run : page.runs) {
-    if (s >= run.maps.size() || run.maps[s].rollout.empty()) continue;
-    const SampleMaps& maps = run.maps[s];
-    row += map_figure(page, sample, maps, maps.rollout, run.record.name + ", rollout");
-    row += map_figure(page, sample, maps, maps.last_layer, run.record.name + ", last layer");
+  std::string row = fmt::format(
+      "<th scope=\"row\">{}</th>",
+      figure(image_tag(plain(sample.image), kShownSide, "image of " + truth), "is: " + escaped_markup(truth)));
+  for (const MapKind& kind : kMapKinds) {
+    const HeatRange range = range_over_runs(page, runs, s, kind.weights);
+    for (size_t r : runs) row += map_cell(page, s, page.runs[r], kind, range);
   }
-  return "<div class=\"row\">" + row + "</div>\n";
+  return "<tr>" + row + "</tr>\n";
+}
+
+std::string maps_head(const Page& page, const std::vector<size_t>& runs) {
+  std::string kinds, names;
+  for (const MapKind& kind : kMapKinds) {
+    kinds += fmt::format("<th scope=\"colgroup\" colspan=\"{}\">{}</th>", runs.size(), kind.title);
+    for (size_t r : runs) names += fmt::format("<th scope=\"col\">{}</th>", run_name(page, r));
+  }
+  return fmt::format("<thead><tr><th scope=\"col\" rowspan=\"2\">image</th>{}</tr><tr>{}</tr></thead>", kinds, names);
+}
+
+int64_t images_in(const PageRun& run) {
+  int64_t total = 0;
+  for (const auto& row : run.confusion)
+    for (int64_t count : row) total += count;
+  return total;
+}
+
+int64_t right_in(const PageRun& run) {
+  int64_t right = 0;
+  for (size_t c = 0; c < run.confusion.size(); ++c) right += run.confusion[c][c];
+  return right;
 }
 
 /// Right answers and mistakes are both shares of a row.
@@ -95,41 +147,94 @@ std::string largest_confusions(const Page& page, const PageRun& run) {
 
 }  // namespace
 
+namespace {
+
+/// More explicit pairs than these make the page larger than what they show is worth.
+constexpr int64_t kMostListed = 20000;
+
+nlohmann::ordered_json pairs_between_patches(const SupportSet& s, int64_t h) {
+  auto list = nlohmann::ordered_json::array();
+  for (const TokenPair& p : s.head(h).pairs.to_vector()) list.push_back({p.query - s.cls(), p.key - s.cls()});
+  return list;
+}
+
+/// What the script needs to name the keys of any patch; nothing where the patches are no square or the pairs too many.
+std::optional<std::string> support_data(const SupportSet& s) {
+  const auto grid = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(s.patches()))));
+  int64_t listed = 0;
+  for (int64_t h = 0; h < s.num_heads(); ++h) listed += s.head(h).pairs.size();
+  if (grid * grid != s.patches() || s.query_tokens() != s.key_tokens() || listed > kMostListed) return std::nullopt;
+  auto heads = nlohmann::ordered_json::array();
+  for (int64_t h = 0; h < s.num_heads(); ++h)
+    heads.push_back(
+        {{"offsets", s.head(h).offsets}, {"diagonal", s.head(h).diagonal}, {"pairs", pairs_between_patches(s, h)}});
+  return nlohmann::ordered_json{{"grid", grid}, {"causal", s.causal()}, {"heads", heads}}.dump();
+}
+
+/// An image whose patches show their keys when they are pointed at.
+std::string key_figure(const Page& page, size_t run) {
+  const std::optional<std::string> data = support_data(*page.runs[run].support);
+  if (page.samples.empty() || page.samples.front().image.frames != 1 || !data) return "";
+  const auto grid =
+      static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(page.runs[run].support->patches()))));
+  return fmt::format(
+      "<figure class=\"keys\" style=\"--mechanism:{}\"><div class=\"looks\" tabindex=\"0\" role=\"application\" "
+      "aria-roledescription=\"image of patches\" aria-labelledby=\"keys-{}\" data-support=\"{}\">{}<svg viewBox=\"0 0 "
+      "{} "
+      "{}\" aria-hidden=\"true\"></svg></div><figcaption role=\"status\" id=\"keys-{}\">Point at a patch, or use the "
+      "arrow "
+      "keys, to see its keys.</figcaption></figure>\n",
+      run_color(page, run), run, escaped_markup(*data), image_tag(plain(page.samples.front().image), kKeysSide, ""),
+      grid, grid, run);
+}
+
+}  // namespace
+
 std::string patterns_section(const Page& page) {
   std::string body;
   std::vector<std::string> drawn;
-  for (const PageRun& run : page.runs) {
+  for (size_t r = 0; r < page.runs.size(); ++r) {
+    const PageRun& run = page.runs[r];
     const std::string& attention = run.record.attention;
     if (!run.support || std::find(drawn.begin(), drawn.end(), attention) != drawn.end()) continue;
     drawn.push_back(attention);
+    const Drawing drawing = draw_pattern(attention, *run.support, PatternSize::page);
+    const std::string description =
+        fmt::format("Which key each query meets, head by head: {}", describe_support(attention, *run.support));
     body += fmt::format(
-        "<h3>{0}</h3>\n<figure class=\"paper\" tabindex=\"0\" role=\"img\" aria-label=\"Which key each query meets "
-        "with "
-        "{0}, head by head: {1}\">{2}</figure>\n",
-        escaped_markup(attention), escaped_markup(describe_support(attention, *run.support)),
-        to_svg(draw_pattern(attention, *run.support)));
+        "<h3>{}</h3>\n<div class=\"row\">{}<figure class=\"pattern\" tabindex=\"0\" "
+        "style=\"max-width:{:.0f}px\">{}</figure></div>\n",
+        run_name(page, r), key_figure(page, r), drawing.width, to_inline_svg(drawing, description));
   }
   if (body.empty()) return "";
-  return section("patterns", "Patterns", "Which query (down) meets which key (across), in the first layer.", body);
+  return section("patterns", "Patterns",
+                 "Which query (down) meets which key (across), in the first layer; beside it the same over an image.",
+                 body);
 }
 
 std::string maps_section(const Page& page) {
-  const auto has_maps = [](const PageRun& run) { return !run.maps.empty() && !run.maps.front().rollout.empty(); };
-  if (page.samples.empty() || std::none_of(page.runs.begin(), page.runs.end(), has_maps)) return "";
-  std::string body;
-  for (size_t s = 0; s < page.samples.size(); ++s) body += sample_row(page, s);
-  return section(
-      "maps", "Attention maps",
-      "Where the class token looks: through all layers (rollout), and in the last layer, the mean of its heads. "
-      "Below each: what the image was taken for.",
-      body);
+  const std::vector<size_t> runs = runs_with_maps(page);
+  if (page.samples.empty() || runs.empty()) return "";
+  std::string rows;
+  for (size_t s = 0; s < page.samples.size(); ++s) rows += sample_row(page, runs, s);
+  return section("maps", "Attention maps",
+                 "Where the class token looks: through all layers (rollout), and in the last layer, the mean of its "
+                 "heads. The maps "
+                 "of an image that stand side by side have one scale, from <span class=\"heat\"></span> dark to "
+                 "bright. Below each: "
+                 "what the image was taken for.",
+                 fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Attention maps\"><table "
+                             "class=\"maps\">{}<tbody>\n{}</tbody></table></div>\n",
+                             maps_head(page, runs), rows));
 }
 
 std::string confusion_section(const Page& page) {
   std::string body;
-  for (const PageRun& run : page.runs) {
+  for (size_t r = 0; r < page.runs.size(); ++r) {
+    const PageRun& run = page.runs[r];
     if (run.confusion.empty()) continue;
-    body += "<h3>" + escaped_markup(run.record.name) + "</h3>\n";
+    body += fmt::format("<h3>{}</h3>\n<p class=\"muted\">{} test images, {} of them right.</p>\n", run_name(page, r),
+                        grouped(images_in(run)), grouped(right_in(run)));
     body += run.confusion.size() <= kMostClasses ? confusion_table(page, run) : largest_confusions(page, run);
   }
   if (body.empty()) return "";
@@ -139,7 +244,8 @@ std::string confusion_section(const Page& page) {
 
 std::string mistakes_section(const Page& page) {
   std::string body;
-  for (const PageRun& run : page.runs) {
+  for (size_t r = 0; r < page.runs.size(); ++r) {
+    const PageRun& run = page.runs[r];
     if (run.mistakes.empty()) continue;
     std::string row;
     for (const Mistake& m : run.mistakes) {
@@ -148,7 +254,10 @@ std::string mistakes_section(const Page& page) {
           image_tag(plain(m.image), kShownSide, fmt::format("{}: a {} taken for a {}", m.item, truth, taken)),
           fmt::format("{}, taken for {}, {:.0f} %", escaped_markup(truth), escaped_markup(taken), 100 * m.probability));
     }
-    body += "<h3>" + escaped_markup(run.record.name) + "</h3>\n<div class=\"row\">" + row + "</div>\n";
+    body += fmt::format(
+        "<h3>{}</h3>\n<p class=\"muted\">{} of the {} wrong answers among {} test images.</p>\n<div "
+        "class=\"row\">{}</div>\n",
+        run_name(page, r), run.mistakes.size(), grouped(images_in(run) - right_in(run)), grouped(images_in(run)), row);
   }
   if (body.empty()) return "";
   return section("mistakes", "Worst mistakes", "Test images that were wrong with the most certainty.", body);

@@ -25,14 +25,15 @@ std::string names(const Page& page) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-std::string summary_row(const PageRun& run, const RunRecord& first, double best) {
+std::string summary_row(const Page& page, size_t i, const RunRecord& first, double best) {
+  const PageRun& run = page.runs[i];
   const RunRecord& r = run.record;
   const std::string ratio = speed_ratio(r, first);
   return fmt::format(
       "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td{}>{:.2f} %</td><td>{:.2f} %</td><td>{}{}</td>"
       "<td>{:.1f} %</td><td>{:.3f}</td><td>{} of {}</td><td>{:.0f}</td><td>{}</td><td class=\"words\">{}</td>"
       "<td class=\"words\">{}</td><td>{}</td><td>{} / {}</td><td>{}</td></tr>\n",
-      escaped_markup(r.name), escaped_markup(r.attention),
+      run_name(page, i), escaped_markup(r.attention),
       r.test_score == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_score,
       100 * run.top5, known_figure(r.images_per_second, 0, ""), ratio == "–" ? "" : " (" + ratio + ")",
       100 * r.pair_share, run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""),
@@ -46,14 +47,25 @@ LinePlot cost_plot(const Page& page) {
       .title = "", .x_label = "milliseconds of a training step", .y_label = "test top-1, percent", .series = {}};
   panel.x.from_zero = true;
   panel.lines = false;
-  for (const PageRun& run : page.runs)
-    panel.series.push_back({run.record.name, {{run.record.step_ms, 100 * run.record.test_score}}});
+  const std::vector<size_t> colors = mechanism_colors(records(page));
+  for (size_t i = 0; i < page.runs.size(); ++i) {
+    const RunRecord& run = page.runs[i].record;
+    panel.series.push_back({run.name, {{run.step_ms, 100 * run.test_score}}, colors[i]});
+  }
   return {"", {panel}};
 }
 
 std::string plot_figure(const Drawing& drawing, const std::string& description) {
   return fmt::format("<figure class=\"plot\" style=\"max-width:{:.0f}px\">{}</figure>\n", drawing.width,
                      to_inline_svg(drawing, description));
+}
+
+/// The color of the runs that have a mechanism of that name.
+std::optional<size_t> color_of_mechanism(const Page& page, const std::string& name) {
+  const std::vector<size_t> colors = mechanism_colors(records(page));
+  for (size_t i = 0; i < page.runs.size(); ++i)
+    if (AttentionSpec::parse(page.runs[i].record.attention).name == name) return colors[i];
+  return std::nullopt;
 }
 
 std::string diversity_row(const Box& b) {
@@ -71,9 +83,9 @@ std::string summary_section(const Page& page) {
   for (const PageRun& run : page.runs)
     if (why_not_comparable(run.record, first).empty()) best = std::max(best, run.record.test_score);
   std::string rows, sentences;
-  for (const PageRun& run : page.runs) {
-    rows += summary_row(run, first, best);
-    if (&run != &page.runs.front()) sentences += escaped_markup(comparison(run.record, first)) + " ";
+  for (size_t i = 0; i < page.runs.size(); ++i) {
+    rows += summary_row(page, i, first, best);
+    if (i > 0) sentences += escaped_markup(comparison(page.runs[i].record, first)) + " ";
   }
   const std::string lead =
       fmt::format("{} on {}: {} training images, {} test images, {:.0f} epochs. {}", escaped_markup(first.model),
@@ -113,10 +125,15 @@ std::string cost_section(const Page& page) {
 
 std::string diversity_section(const Page& page) {
   BoxPlot plot{"head diversity over images", "percent", {}};
-  for (const PageRun& run : page.runs)
-    if (run.diversity) plot.boxes.push_back(*run.diversity);
+  const std::vector<size_t> colors = mechanism_colors(records(page));
+  for (size_t i = 0; i < page.runs.size(); ++i) {
+    if (!page.runs[i].diversity) continue;
+    plot.boxes.push_back(*page.runs[i].diversity);
+    plot.boxes.back().color = colors[i];
+  }
   if (plot.boxes.empty()) return "";
   for (Box box : page.paper_diversity) {
+    box.color = color_of_mechanism(page, box.name);
     box.name = "paper: " + box.name;
     box.reference = true;
     plot.boxes.push_back(box);
@@ -127,7 +144,7 @@ std::string diversity_section(const Page& page) {
       "diversity", "Head diversity",
       fmt::format(
           "How different the heads of the last layer are, over {} test images: 0 for equal heads, 100 for opposite "
-          "ones. Grey: the paper's ViT-B on CIFAR-10.",
+          "ones. Hollow: the paper's ViT-B on CIFAR-10.",
           grouped(page.diversity_images)),
       "<div class=\"row\">" + plot_figure(draw(plot), "box plot of head diversity") +
           "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Head diversity "

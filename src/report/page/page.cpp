@@ -7,6 +7,7 @@
 
 #include "report/markup.h"
 #include "report/page/sections.h"
+#include "report/palette.h"
 #include "report/png.h"
 
 namespace fib::report {
@@ -18,7 +19,8 @@ struct Part {
   std::string (*make)(const Page&);
 };
 
-constexpr std::array<Part, 11> kParts = {{{"summary", "Summary", summary_section},
+constexpr std::array<Part, 12> kParts = {{{"results", "Results", headline_section},
+                                          {"summary", "Summary", summary_section},
                                           {"summary", "Summary", policies_section},
                                           {"curves", "Learning curves", curves_section},
                                           {"episodes", "Episodes", episodes_section},
@@ -47,6 +49,18 @@ std::string image_tag(const Pixels& pixels, int shown_side, const std::string& a
 
 bool about_policies(const Page& page) { return page.runs.front().episodes.has_value(); }
 
+std::string run_color(const Page& page, size_t run) {
+  std::vector<RunRecord> records;
+  records.reserve(page.runs.size());
+  for (const PageRun& r : page.runs) records.push_back(r.record);
+  return themed_color(series_color(mechanism_colors(records)[run]));
+}
+
+std::string run_name(const Page& page, size_t run) {
+  return fmt::format("<span class=\"run\"><i style=\"background:{}\"></i>{}</span>", run_color(page, run),
+                     escaped_markup(page.runs[run].record.name));
+}
+
 std::string class_label(const Page& page, int64_t index) {
   const auto i = static_cast<size_t>(index);
   return i < page.class_names.size() ? page.class_names[i] : fmt::format("class {}", index);
@@ -61,12 +75,14 @@ std::string page_html(const Page& page) {
     body += text;
   }
   const std::string title = escaped_markup(page.title);
+  const bool points = body.find("class=\"looks\"") != std::string::npos;
   return fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\">\n<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<a "
       "class=\"skip\" href=\"#content\">To the content</a>\n<header><h1>{0}</h1>\n<nav aria-label=\"Parts of the "
-      "page\">{2}</nav></header>\n<main id=\"content\">\n{3}</main>\n<footer>{4}</footer>\n</body>\n</html>\n",
-      title, style_sheet(), links, body, escaped_markup(page.version));
+      "page\">{2}</nav></header>\n<main id=\"content\">\n{3}</main>\n<footer>{4}{5}</footer>\n{6}</body>\n</html>\n",
+      title, style_sheet(), links, body, facts(page), escaped_markup(page.version),
+      points ? "<script>" + key_script() + "</script>\n" : "");
 }
 
 }  // namespace fib::report

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One self-contained HTML page about training runs: no network, no script. Numbers in, text out; whoever has the
-// models computes the numbers.
+// One self-contained HTML page about training runs: nothing is loaded, and one small script shows the keys of a patch.
+// Numbers in, text out; whoever has the models computes the numbers.
 #pragma once
 
 #include <cstdint>
@@ -76,7 +76,8 @@ struct PageRun {
 
 struct Page {
   std::string title;
-  std::string made_by;  ///< the command that makes it again
+  std::string made_by;           ///< the command that makes it again
+  std::string made_on, made_at;  ///< machine and time, "2026-11-17 03:41 UTC"
   std::string version;
   std::vector<std::string> class_names;
   int64_t diversity_images = 0;

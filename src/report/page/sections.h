@@ -6,6 +6,8 @@
 
 namespace fib::report {
 
+/// Three large numbers.
+std::string headline_section(const Page& page);
 std::string summary_section(const Page& page);
 /// The summary of policies, which have other figures.
 std::string policies_section(const Page& page);
@@ -25,7 +27,16 @@ std::string section(const std::string& id, const std::string& title, const std::
 std::string image_tag(const Pixels& pixels, int shown_side, const std::string& alt);
 /// Whether the page is about policies that play.
 bool about_policies(const Page& page);
+/// The run's name behind a swatch of its mechanism's color, as HTML.
+std::string run_name(const Page& page, size_t run);
+/// "var(--series-1)": the color of the run's mechanism.
+std::string run_color(const Page& page, size_t run);
+/// Seeds, dates, machine and command, as a list of definitions.
+std::string facts(const Page& page);
 std::string class_label(const Page& page, int64_t index);
+
+/// Shows the keys of a patch; for a page that has such an image.
+std::string key_script();
 
 /// The rules of appearance: light and dark, phones, paper.
 std::string style_sheet();

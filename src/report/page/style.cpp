@@ -8,12 +8,14 @@ std::string style_sheet() {
 :root { color-scheme: light dark;
   --ground: #ffffff; --card: #f6f8fb; --text: #1d2433; --muted: #566072; --line: #d5dbe6; --accent: #b34700;
   --grid: #d5dbe6;
+  --mask-offset: #1f4e9c; --mask-class: #d98a1a; --mask-listed: #c81e5a;
   --heat: 0, 95, 155; --series-0: #5c5c5c; --series-1: #c04e00; --series-2: #0072b2; --series-3: #007a58;
   --series-4: #a8487f;
   --series-5: #9a6a00; --series-6: #1f78a8; }
 @media (prefers-color-scheme: dark) { :root {
   --ground: #12151c; --card: #1b202b; --text: #e6e9f0; --muted: #a3adbf; --line: #343c4c; --accent: #ffa366;
   --grid: #343c4c;
+  --mask-offset: #7db2ff; --mask-class: #f0b050; --mask-listed: #ff7aa8;
   --heat: 86, 180, 233; --series-0: #b0b0b0; --series-1: #ff8c42; --series-2: #56b4ff; --series-3: #2fc79a;
   --series-4: #e79ac6;
   --series-5: #f0b73c; --series-6: #8fd0f5; } }
@@ -33,6 +35,34 @@ a { color: var(--accent); }
 .skip:focus { left: 1rem; top: 1rem; background: var(--card); padding: .5rem 1rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .wide { overflow-x: auto; }
+.wide th:first-child { position: sticky; left: 0; background: var(--ground); z-index: 1; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.2rem; }
+.card h2 { margin: 0; font-size: 1rem; color: var(--muted); font-weight: 600; }
+.card p { font-size: .88rem; margin: .6rem 0 0; color: var(--muted); }
+.card .big { font-size: 2.9rem; line-height: 1.1; font-weight: 700; letter-spacing: -.02em; color: var(--text);
+  margin: .15rem 0 .5rem; font-variant-numeric: tabular-nums; }
+.card ul { list-style: none; margin: 0; padding: 0; font-size: .92rem; }
+.card li { display: flex; justify-content: space-between; gap: 1rem; border-top: 1px solid var(--line); padding: .2rem 0; }
+.run i { display: inline-block; width: .75rem; height: .75rem; border-radius: .15rem; margin-right: .45rem;
+  vertical-align: -.05rem; }
+.run { overflow-wrap: anywhere; }
+.facts { display: grid; grid-template-columns: minmax(6rem, max-content) minmax(0, 1fr); gap: .2rem 1rem; margin: 0 0 1.5rem; }
+.facts dd { margin: 0; overflow-wrap: anywhere; }
+.heat { display: inline-block; width: 5rem; height: .7rem; vertical-align: -.05rem; border-radius: .15rem;
+  background: linear-gradient(90deg, #000004, #57106e, #bc3754, #f98e09, #fcffa4); }
+.maps td, .maps th { border: 0; padding: .25rem .35rem; text-align: left; vertical-align: top; }
+.maps thead th { padding-top: .5rem; }
+.keys { flex: 0 1 17.5rem; width: 17.5rem; }
+.looks { position: relative; touch-action: none; cursor: crosshair; }
+.looks img, .looks svg { display: block; width: 100%; height: auto; border-radius: 0; }
+.looks svg { position: absolute; inset: 0; height: 100%; }
+.looks .veil { fill: var(--ground); fill-opacity: .82; }
+.looks .key { fill: none; stroke: var(--mechanism); stroke-width: .09; }
+.looks .query { fill: none; stroke: #ffe14d; stroke-width: .22; paint-order: stroke; }
+.keys figcaption { font-size: .85rem; margin-top: .4rem; min-height: 4.2em; }
+.pattern { flex: 1 1 22rem; min-width: 0; overflow-x: auto; }
+.pattern svg { width: 100%; height: auto; display: block; min-width: 30rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .4rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
