@@ -14,7 +14,7 @@ compiled=(src/base/{nearest,printable}.cpp src/patterns/*.cpp src/attention/{reg
   src/report/{markup,mask_panel,palette,pattern_drawing,pattern_summary,svg,table,words}.cpp src/explorer/*.cpp
   src/explorer/wasm/*.cpp)
 code=("${compiled[@]}" include/fibottention/{pattern,attention}.h src/base/{nearest,printable,rng,text}.h src/patterns/*.h
-  src/attention/{registry,geometry}.h src/explorer/*.h
+  src/attention/*.h src/explorer/*.h
   src/report/{drawing,markup,mask_panel,palette,pattern_drawing,pattern_summary,png,table,words}.h)
 hash=$(sha256sum "${code[@]}" src/explorer/page/* scripts/build-explorer.sh | LC_ALL=C sort -k 2 | sha256sum | cut -d ' ' -f 1)
 

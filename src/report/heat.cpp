@@ -59,7 +59,7 @@ HeatRange range_of(const std::vector<double>& weights) {
   return {*least, *most};
 }
 
-HeatRange joined(const HeatRange& a, const HeatRange& b) {
+HeatRange joint_range(const HeatRange& a, const HeatRange& b) {
   return {std::min(a.least, b.least), std::max(a.most, b.most)};
 }
 

@@ -34,7 +34,7 @@ struct HeatRange {
 
 HeatRange range_of(const std::vector<double>& weights);
 /// Both on one scale.
-HeatRange joined(const HeatRange& a, const HeatRange& b);
+HeatRange joint_range(const HeatRange& a, const HeatRange& b);
 /// On a scale that other maps have too, so that they can be compared.
 Pixels heat_over(const SquareImage& image, const std::vector<double>& weights, const HeatRange& range);
 

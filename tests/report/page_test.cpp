@@ -185,7 +185,7 @@ TEST(Page, knows_the_keys_of_a_patch) {
 
 TEST(Page, shows_maps_that_stand_side_by_side_on_one_scale) {
   const SquareImage gray = image(128);
-  const HeatRange range = joined(range_of({0, 0, 0, 0.2}), range_of({0, 0, 0, 0.4}));
+  const HeatRange range = joint_range(range_of({0, 0, 0, 0.2}), range_of({0, 0, 0, 0.4}));
   EXPECT_EQ(range.most, 0.4);
   EXPECT_EQ(heat_over(gray, {0, 0, 0, 0.4}, range).rgb, heat_over(gray, {0, 0, 0, 0.4}, std::nullopt, {}).rgb);
   EXPECT_NE(heat_over(gray, {0, 0, 0, 0.2}, range).rgb, heat_over(gray, {0, 0, 0, 0.2}, std::nullopt, {}).rgb);

@@ -45,7 +45,7 @@ constexpr std::array<MapKind, 2> kMapKinds = {
 /// Maps of one kind over one image stand side by side, so they have one scale.
 HeatRange range_over_runs(const Page& page, const std::vector<size_t>& runs, size_t sample, MapWeights weights) {
   HeatRange range = range_of(page.runs[runs.front()].maps[sample].*weights);
-  for (size_t r : runs) range = joined(range, range_of(page.runs[r].maps[sample].*weights));
+  for (size_t r : runs) range = joint_range(range, range_of(page.runs[r].maps[sample].*weights));
   return range;
 }
 
