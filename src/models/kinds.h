@@ -22,6 +22,7 @@ struct Kind {
   /// All that are built with a mechanism, in order of depth.
   std::vector<AttentionLayer> (*layers)(const Dimensions& dims);
   Cost (*cost)(const Dimensions& dims);
+  bool compiles = true;  ///< whether fib compile takes it; a test of the engine holds every kind to its word
 };
 
 /// In the order they are listed to people.

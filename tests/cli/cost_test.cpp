@@ -102,6 +102,10 @@ TEST(FibModels, lists_parameters_and_dimensions) {
   EXPECT_NEAR((*base)["gmacs"], 17.56, 0.005);
 }
 
+TEST(FibModels, compile_all_of_them) {
+  for (const json& model : output_of("models")) EXPECT_EQ(model["compiles"], true) << model["name"];
+}
+
 TEST(FibAttentions, lists_support_sets_and_the_others) {
   std::map<std::string, bool> is_support;
   for (const json& a : output_of("attentions")) is_support[a["name"]] = a["support_set"];

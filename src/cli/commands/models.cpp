@@ -78,7 +78,8 @@ nlohmann::ordered_json models_json(const std::vector<ListedModel>& models) {
                     {"depth", row.depth},
                     {"heads", row.heads},
                     {"classes", row.classes},
-                    {"kind", row.kind->name}});
+                    {"kind", row.kind->name},
+                    {"compiles", row.kind->compiles}});
     if (row.frames > 0) list.back()["frames"] = row.frames;
     if (!row.stages.empty()) list.back()["stages"] = stages_json(row);
     if (!cost) list.back()["misfit"] = misfit;
@@ -108,7 +109,8 @@ std::string models_text(const std::vector<ListedModel>& models, const AttentionS
                {"dim", right},
                {"depth", right},
                {"heads", right},
-               {"classes", right}});
+               {"classes", right},
+               {"compiles", left}});
   for (const auto& [row, cost, misfit] : models) {
     if (!cost) continue;
     table.add_row(
@@ -116,7 +118,8 @@ std::string models_text(const std::vector<ListedModel>& models, const AttentionS
          row.frames > 0 ? fmt::format("{} x {}", row.frames, row.resolution) : fmt::format("{}", row.resolution),
          fmt::format("{}", row.patch), by_stage(row, &models::ModelRow::dim, &models::Stage::dim),
          by_stage(row, &models::ModelRow::depth, &models::Stage::depth),
-         by_stage(row, &models::ModelRow::heads, &models::Stage::heads), report::grouped(row.classes)});
+         by_stage(row, &models::ModelRow::heads, &models::Stage::heads), report::grouped(row.classes),
+         row.kind->compiles ? "yes" : "no"});
   }
   return table.to_string() +
          fmt::format("\nWith {} attention, for one image, or one clip (frames x resolution). Others: fib flops.\n",
