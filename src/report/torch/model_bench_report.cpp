@@ -83,7 +83,9 @@ ordered_json model_bench_json(const ModelBenchReport& r) {
                     {"images_per_second", or_null(row.images_per_second)},
                     {"speedup_over_full", or_null(row.speedup_over_full)},
                     {"peak_memory_mb", or_null(row.peak_memory_mb)},
-                    {"reason", row.reason.empty() ? ordered_json(nullptr) : ordered_json(row.reason)}});
+                    {"reason", row.reason.empty() ? ordered_json(nullptr) : ordered_json(row.reason)},
+                    {"engine", "torch"},
+                    {"precision", "f32"}});
     if (row.profile) rows.back()["profile"] = profile_json(*row.profile);
   }
   return {{"machine", r.machine}, {"threads", r.threads}, {"rows", rows}};

@@ -20,6 +20,8 @@ TEST(BenchModel, times_full_beside_the_attentions_asked_for) {
     EXPECT_GE(row["ms_median"], row["ms"]);
     EXPECT_NEAR(row["images_per_second"], 2e3 / row["ms"].get<double>(), 1e-6);
     EXPECT_GE(row["peak_memory_mb"], 0.0);
+    EXPECT_EQ(row["engine"], "torch");
+    EXPECT_EQ(row["precision"], "f32");
     if (row["attention"] == "full") {
       EXPECT_EQ(row["speedup_over_full"], 1.0);
     }
