@@ -8,5 +8,7 @@ seconds=$(( ${FUZZ_SECONDS:-600} / count ))
 here=$(dirname "$(readlink -f "$0")")
 seeds=("$here/corpus/$name")
 [[ $name != image ]] || seeds+=("$here/../data/images")  # the tests' own, one of every kind
-exec "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=4096 -print_final_stats=1 \
+length=4096
+[[ $name != fib ]] || length=16384  # of which the steps of a model take most
+exec "$program" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=$length -print_final_stats=1 \
   -artifact_prefix="$PWD/$name-" "$PWD/corpus/$name" "${seeds[@]}"
