@@ -15,13 +15,14 @@ extern "C" {
 
 typedef struct fib_engine fib_engine;
 
-/* What a model takes and gives. An image is [channels, height, width], its values normalized: (x / 255 - mean) / std.
- */
+/* What a model takes and gives. A sample is an image [channels, height, width], or a clip [channels, frames, height,
+ * width], its values normalized: (x / 255 - mean) / std. */
 typedef struct fib_engine_info {
   int64_t channels;
+  int64_t frames;        /* of a clip; 0: it takes images */
   int64_t height, width; /* of the first size it was compiled for */
   int64_t classes;
-  int64_t most_images; /* the largest batch */
+  int64_t most_samples; /* the largest batch */
 } fib_engine_info;
 
 /* Maps the file, which must stay as it is until the engine is freed. A file that was tampered with is refused. */
@@ -33,9 +34,9 @@ FIB_API fib_status fib_engine_describe(const fib_engine* engine, fib_engine_info
  * has none. Valid as long as the engine. */
 FIB_API const char* fib_engine_metadata(const fib_engine* engine, const char* key);
 
-/* images [count, channels, height, width] to logits [count, classes]. The size must be one it was compiled for. */
-FIB_API fib_status fib_engine_run(fib_engine* engine, const float* images, int64_t count, int64_t height, int64_t width,
-                                  float* logits);
+/* `count` samples to logits [count, classes]. The size must be one it was compiled for. */
+FIB_API fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t count, int64_t height,
+                                  int64_t width, float* logits);
 
 #ifdef __cplusplus
 }

@@ -33,7 +33,8 @@ fib_status fib_engine_describe(const fib_engine* engine, fib_engine_info* info) 
     require_pointers(engine != nullptr && info != nullptr);
     const fib::engine::FibContent& content = engine->engine.content();
     const fib::engine::Program& program = content.programs.front();
-    *info = {program.channels, program.height, program.width, program.classes, content.most_samples};
+    *info = {program.channels(), program.frames(), program.height(),
+             program.width(),    program.classes,  content.most_samples};
   });
 }
 
@@ -48,16 +49,15 @@ const char* fib_engine_metadata(const fib_engine* engine, const char* key) {
   return text;
 }
 
-fib_status fib_engine_run(fib_engine* engine, const float* images, int64_t count, int64_t height, int64_t width,
+fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t count, int64_t height, int64_t width,
                           float* logits) {
   return guarded([&] {
-    require_pointers(engine != nullptr && images != nullptr && logits != nullptr);
+    require_pointers(engine != nullptr && samples != nullptr && logits != nullptr);
     const fib::engine::Program& program = engine->engine.program(height, width);
     const int64_t most = engine->engine.content().most_samples;
     if (count < 1 || count > most)
-      throw std::invalid_argument(fmt::format("{} images, accepted are 1 to {}", count, most));
-    const auto size = static_cast<size_t>(program.channels * height * width);
-    engine->engine.run(program, {images, static_cast<size_t>(count) * size},
+      throw std::invalid_argument(fmt::format("{} samples, accepted are 1 to {}", count, most));
+    engine->engine.run(program, {samples, static_cast<size_t>(count * program.sample_elements())},
                        {logits, static_cast<size_t>(count * program.classes)});
   });
 }

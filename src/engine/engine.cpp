@@ -53,28 +53,27 @@ Engine::Bound Engine::bind(const Program& program) {
       bound.memory.base[i] = const_cast<std::byte*>(file_.find(b.tensor)->bytes.data());
   }
   bound.steps.reserve(program.steps.size());
-  for (const Step& step : program.steps) bound.steps.push_back(bind_step(step));
+  for (const Step& step : program.steps) bound.steps.push_back(bind_step(step, program));
   return bound;
 }
 
 const Program& Engine::program(int64_t height, int64_t width) const {
   std::vector<std::string> sizes;
   for (const Program& p : content_.programs) {
-    if (p.height == height && p.width == width) return p;
-    sizes.push_back(fmt::format("{} x {}", p.height, p.width));
+    if (p.height() == height && p.width() == width) return p;
+    sizes.push_back(fmt::format("{} x {}", p.height(), p.width()));
   }
   throw std::invalid_argument(
       fmt::format("images of {} x {}; this model was compiled for {}", height, width, fmt::join(sizes, ", ")));
 }
 
-void Engine::run(const Program& program, std::span<const float> images, std::span<float> logits) {
-  const auto per_image = static_cast<size_t>(program.channels * program.height * program.width);
+void Engine::run(const Program& program, std::span<const float> samples, std::span<float> logits) {
+  const auto per_sample = static_cast<size_t>(program.sample_elements());
   const auto classes = static_cast<size_t>(program.classes);
-  const size_t batch = images.size() / per_image;
-  if (batch == 0 || images.size() % per_image != 0 || logits.size() != batch * classes)
-    throw std::invalid_argument(fmt::format("{} values are no images of {} x {} x {}, or {} no room for their logits",
-                                            images.size(), program.channels, program.height, program.width,
-                                            logits.size()));
+  const size_t batch = samples.size() / per_sample;
+  if (batch == 0 || samples.size() % per_sample != 0 || logits.size() != batch * classes)
+    throw std::invalid_argument(fmt::format("{} values are no samples of {}, or {} no room for their logits",
+                                            samples.size(), fmt::join(program.sample, " x "), logits.size()));
   if (static_cast<int64_t>(batch) > content_.most_samples)
     throw std::invalid_argument(
         fmt::format("a batch of {}, this model was compiled for up to {}", batch, content_.most_samples));
@@ -82,7 +81,8 @@ void Engine::run(const Program& program, std::span<const float> images, std::spa
   with_awake_threads([&] {
     for (size_t i = 0; i < batch; ++i) {
       // The input is only read.
-      bound.memory.base[bound.input] = reinterpret_cast<std::byte*>(const_cast<float*>(images.data() + i * per_image));
+      bound.memory.base[bound.input] =
+          reinterpret_cast<std::byte*>(const_cast<float*>(samples.data() + i * per_sample));
       bound.memory.base[bound.output] = reinterpret_cast<std::byte*>(logits.data() + i * classes);
       for (const BoundStep& step : bound.steps) step(bound.memory);
     }

@@ -20,19 +20,20 @@ class Memory {
  public:
   std::vector<std::byte*> base;  ///< by buffer
 
-  float* floats(const Operand& o) const { return reinterpret_cast<float*>(base[index(o)]) + o.offset; }
-  int8_t* bytes(const Operand& o) const { return reinterpret_cast<int8_t*>(base[index(o)]) + o.offset; }
+  template <class T>
+  T* values(const Operand& o) const {
+    return reinterpret_cast<T*>(base[static_cast<size_t>(o.buffer)]) + o.offset;
+  }
+  float* floats(const Operand& o) const { return values<float>(o); }
   /// Null for an operand that is not given.
   float* optional(const Operand& o) const { return o.given() ? floats(o) : nullptr; }
-
- private:
-  static size_t index(const Operand& o) { return static_cast<size_t>(o.buffer); }
 };
 
 /// A step that is ready to be carried out.
 using BoundStep = std::function<void(const Memory&)>;
-/// The step must outlive what is returned. Throws std::invalid_argument where its attention cannot be.
-BoundStep bind_step(const Step& step);
+/// A step of a program, both of which must outlive what is returned. Throws std::invalid_argument where its attention
+/// cannot be.
+BoundStep bind_step(const Step& step, const Program& program);
 
 /// One call at a time; for calls from several threads load the file once for each.
 class Engine {
@@ -41,10 +42,11 @@ class Engine {
   explicit Engine(const std::filesystem::path& file);
 
   const FibContent& content() const { return content_; }
-  /// The program for images of this size; throws std::invalid_argument with the sizes there are.
+  /// The program for images, or frames, of this size; throws std::invalid_argument with the sizes there are.
   const Program& program(int64_t height, int64_t width) const;
-  /// images [batch,C,h,w] to logits [batch,classes]. Throws std::invalid_argument for a batch above the file's limit.
-  void run(const Program& program, std::span<const float> images, std::span<float> logits);
+  /// Images [batch,C,h,w], or clips [batch,C,T,h,w], to logits [batch,classes]. Throws std::invalid_argument for a
+  /// batch above the file's limit.
+  void run(const Program& program, std::span<const float> samples, std::span<float> logits);
 
  private:
   struct Bound {

@@ -25,6 +25,7 @@ constexpr int64_t kMostSamples = 65536;
 /// Vectors of floats are read from tensors without a copy.
 constexpr size_t kAlignment = 64;
 
+constexpr const char* kPrecisionNames[] = {"f32", "bf16", "int8"};
 constexpr const char* kBufferKinds[] = {"input", "output", "arena", "tensor"};
 
 // ---- Writing
@@ -76,7 +77,7 @@ Json to_json(const Program& p) {
   Json buffers = Json::array(), steps = Json::array();
   for (const Buffer& b : p.buffers) buffers.push_back(to_json(b));
   for (const Step& s : p.steps) steps.push_back(to_json(s));
-  return {{"input", {p.channels, p.height, p.width}},
+  return {{"input", p.sample},
           {"classes", p.classes},
           {"arena", p.arena_elements},
           {"buffers", std::move(buffers)},
@@ -186,9 +187,9 @@ void bind_tensor(Buffer& b, std::span<const TensorView> tensors) {
   const auto found = std::ranges::find(tensors, b.tensor, &TensorView::name);
   if (found == tensors.end()) throw std::runtime_error("there is no tensor " + in_quotes(b.tensor));
   b.type = found->type;
-  if (found->type != TensorType::f32 && found->type != TensorType::i8)
-    throw std::runtime_error(
-        fmt::format("tensor {} is {}, accepted are F32 and I8", in_quotes(b.tensor), tensor_type_name(found->type)));
+  if (found->type != TensorType::f32 && found->type != TensorType::bf16 && found->type != TensorType::i8)
+    throw std::runtime_error(fmt::format("tensor {} is {}, accepted are F32, BF16 and I8", in_quotes(b.tensor),
+                                         tensor_type_name(found->type)));
   if (found->elements() != b.elements)
     throw std::runtime_error(fmt::format("tensor {} has {} values, the steps expect {}", in_quotes(b.tensor),
                                          found->elements(), b.elements));
@@ -196,14 +197,18 @@ void bind_tensor(Buffer& b, std::span<const TensorView> tensors) {
     throw std::runtime_error(fmt::format("tensor {} is not aligned to {} bytes", in_quotes(b.tensor), kAlignment));
 }
 
+std::vector<int64_t> sample_of(const Json& json) {
+  constexpr int64_t kMostChannels = 4096, kMostSide = 16384;
+  std::vector<int64_t> sample = integers(json, "input");
+  const auto within = [](int64_t size) { return size >= 1 && size <= kMostSide; };
+  if ((sample.size() != 3 && sample.size() != 4) || sample[0] > kMostChannels || !std::ranges::all_of(sample, within))
+    throw std::runtime_error("input must be channels, height and width, or channels, frames, height and width");
+  return sample;
+}
+
 Program program_of(const Json& json, std::span<const TensorView> tensors) {
   Program p;
-  const std::vector<int64_t> input = integers(json.at("input"), "input");
-  constexpr int64_t kMostChannels = 4096, kMostSide = 16384;
-  if (input.size() != 3 || input[0] < 1 || input[0] > kMostChannels || input[1] < 1 || input[1] > kMostSide ||
-      input[2] < 1 || input[2] > kMostSide)
-    throw std::runtime_error("input must be channels, height and width");
-  p.channels = input[0], p.height = input[1], p.width = input[2];
+  p.sample = sample_of(json.at("input"));
   p.classes = integer(json.at("classes"), 1, 1 << 24, "classes");
   p.arena_elements = integer(json.at("arena"), 0, kMost, "arena");
   const Json &buffers = list(json.at("buffers"), "buffers"), &steps = list(json.at("steps"), "steps");
@@ -232,17 +237,19 @@ void check_format(const TensorMetadata& metadata) {
         fmt::format("it has format {}, this program reads format {}", in_quotes(text), kFibFormat));
 }
 
-Precision precision_of(const std::string& text) {
-  for (const Precision p : {Precision::f32, Precision::int8}) {
-    if (text == name_of(p)) return p;
+/// They are one model: whoever knows what one of them takes and gives knows it of all.
+void check_alike(const std::vector<Program>& programs) {
+  const Program& first = programs.front();
+  for (const Program& p : programs) {
+    if (p.channels() == first.channels() && p.frames() == first.frames() && p.classes == first.classes) continue;
+    throw std::runtime_error("its programs differ in channels, frames or classes");
   }
-  throw std::runtime_error("its precision is " + in_quotes(text) + ", accepted are f32 and int8");
 }
 
 FibContent content_of(const TensorMetadata& metadata, std::span<const TensorView> tensors) {
   check_format(metadata);
   FibContent content;
-  content.precision = precision_of(told(metadata, kPrecisionKey));
+  content.precision = precision_named(told(metadata, kPrecisionKey));
   const auto batch = parse_number<int64_t>(told(metadata, kBatchKey));
   if (!batch || *batch < 1 || *batch > kMostSamples)
     throw std::runtime_error(fmt::format("its batch must be from 1 to {}", kMostSamples));
@@ -250,6 +257,7 @@ FibContent content_of(const TensorMetadata& metadata, std::span<const TensorView
   const Json programs = Json::parse(told(metadata, kProgramsKey));
   for (const Json& p : list(programs, "programs")) content.programs.push_back(program_of(p, tensors));
   if (content.programs.empty()) throw std::runtime_error("it holds no steps");
+  check_alike(content.programs);
   for (const auto& [key, value] : metadata) {
     if (key.rfind("fib_", 0) != 0) content.card.emplace(key, value);
   }
@@ -265,7 +273,14 @@ std::string plain(const Json::exception& error) {
 
 }  // namespace
 
-const char* name_of(Precision precision) { return precision == Precision::f32 ? "f32" : "int8"; }
+const char* name_of(Precision precision) { return kPrecisionNames[static_cast<size_t>(precision)]; }
+
+Precision precision_named(const std::string& name) {
+  const auto* found = std::find(std::begin(kPrecisionNames), std::end(kPrecisionNames), name);
+  if (found != std::end(kPrecisionNames)) return static_cast<Precision>(found - std::begin(kPrecisionNames));
+  throw std::invalid_argument(
+      fmt::format("a precision is one of {}, got {}", fmt::join(kPrecisionNames, ", "), in_quotes(name)));
+}
 
 FibContent read_fib_metadata(const TensorMetadata& metadata, std::span<const TensorView> tensors,
                              const std::string& name) {

@@ -16,13 +16,17 @@ namespace fib::engine {
 /// What files written here carry; others are refused.
 inline constexpr int64_t kFibFormat = 1;
 
-enum class Precision { f32, int8 };
+/// Of the weights of linear layers and, in int8, of what they meet. bf16 stores weights in half the room; sums are
+/// float32.
+enum class Precision { f32, bf16, int8 };
 const char* name_of(Precision precision);
+/// Throws std::invalid_argument for another word.
+Precision precision_named(const std::string& name);
 
 struct FibContent {
   Precision precision = Precision::f32;
   int64_t most_samples = 1;       ///< the largest batch
-  std::vector<Program> programs;  ///< one for each size of image
+  std::vector<Program> programs;  ///< one for each size of sample
   TensorMetadata card;            ///< model, attention, preprocessing and labels; see models/card.h
 };
 

@@ -148,7 +148,7 @@ struct Node {
 
 struct Graph {
   std::vector<Value> values;
-  std::vector<ValueId> inputs;   ///< images [B,C,h,w]
+  std::vector<ValueId> inputs;   ///< images [B,C,h,w] or clips [B,C,T,h,w]
   std::vector<ValueId> outputs;  ///< logits [B,classes]
   std::vector<Node> nodes;
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -62,6 +63,19 @@ void for_tiles(const TileGrid& grid, const Visit& visit) {
   parallel_tasks(grid.tiles(), [&](int64_t i) { visit(grid.tile(i)); });
 }
 
+template <class Weight>
+void run_float_sums(const FloatSums<Weight>& product, FloatTileFunction<Weight> tile_function) {
+  const int64_t block = std::min(depth_block(kPanelColumns * 4), std::max<int64_t>(1, product.shape.depth));
+  const TileGrid grid(product.shape, simd_table().rows, block * 4);
+  for_tiles(grid, [&](const ProductTile& tile) { tile_function(product, tile, block); });
+}
+
+Bfloat16 to_bfloat16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<Bfloat16>(bits >> 16 | 0x40);  // not rounded to an infinity
+  return static_cast<Bfloat16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 }  // namespace
 
 int32_t activation_limit(int64_t depth) {
@@ -70,12 +84,8 @@ int32_t activation_limit(int64_t depth) {
       std::min(kTenBits, std::numeric_limits<int32_t>::max() / (kLargestWeight * std::max<int64_t>(1, depth))));
 }
 
-void run_product(const FloatProduct& product) {
-  const SimdTable& table = simd_table();
-  const int64_t block = std::min(depth_block(kPanelColumns * 4), std::max<int64_t>(1, product.shape.depth));
-  const TileGrid grid(product.shape, table.rows, block * 4);
-  for_tiles(grid, [&](const ProductTile& tile) { table.float_tile(product, tile, block); });
-}
+void run_product(const FloatProduct& product) { run_float_sums(product, simd_table().float_tile); }
+void run_product(const Bfloat16Product& product) { run_float_sums(product, simd_table().bfloat16_tile); }
 
 void run_product(const Int8Product& product) {
   const SimdTable& table = simd_table();
@@ -99,6 +109,13 @@ std::vector<float> pack_weights(std::span<const float> weights, int64_t columns,
     for (int64_t k = 0; k < depth; ++k) into[k * kPanelColumns] = weights[static_cast<size_t>(n * depth + k)];
   }
   return packed;
+}
+
+std::vector<Bfloat16> pack_bfloat16(std::span<const float> weights, int64_t columns, int64_t depth) {
+  const std::vector<float> packed = pack_weights(weights, columns, depth);
+  std::vector<Bfloat16> rounded(packed.size());
+  std::ranges::transform(packed, rounded.begin(), to_bfloat16);
+  return rounded;
 }
 
 PackedInt8 pack_int8(std::span<const float> weights, int64_t columns, int64_t depth) {

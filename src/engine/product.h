@@ -2,8 +2,8 @@
 // Linear layers: out [M,N] = tail(x [M,K] · W), with weights that were packed when the model was compiled.
 //
 // Letters: M rows (tokens), N columns (output channels), K depth (input channels). W lies in panels of 16 columns:
-// float32 as [N/16, K, 16], int8 as [N/16, K/2, 16, 2], zeros where N or K do not fill. All targets read this one
-// layout in place, so a mapped file needs no preparation. Results are bitwise equal for any number of threads.
+// float32 and bfloat16 as [N/16, K, 16], int8 as [N/16, K/2, 16, 2], zeros where N or K do not fill. All targets read
+// this one layout in place, so a mapped file needs no preparation. Results are bitwise equal for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ struct ProductShape {
   int64_t rows, columns, depth;
 };
 
-/// What both precisions share. Strides count elements from one row to the next.
+/// What all precisions share. Strides count elements from one row to the next.
 struct Product {
   ProductShape shape;
   float* out = nullptr;
@@ -47,11 +47,18 @@ struct Product {
   Tail tail;
 };
 
-struct FloatProduct : Product {
+/// The upper half of a float32's bits.
+using Bfloat16 = uint16_t;
+
+/// Sums in float32, whatever the weights are stored as.
+template <class Weight>
+struct FloatSums : Product {
   const float* x = nullptr;
   int64_t x_stride = 0;
-  const float* weights = nullptr;  ///< packed
+  const Weight* weights = nullptr;  ///< packed
 };
+using FloatProduct = FloatSums<float>;
+using Bfloat16Product = FloatSums<Bfloat16>;
 
 struct Int8Product : Product {
   const int16_t* x = nullptr;  ///< quantized, from one row to the next paired_depth(K)
@@ -62,6 +69,7 @@ struct Int8Product : Product {
 
 /// In parallel.
 void run_product(const FloatProduct& product);
+void run_product(const Bfloat16Product& product);
 void run_product(const Int8Product& product);
 
 /// Rows of x as integers, largest absolute value to activation_limit, and by what they are to be multiplied.
@@ -78,6 +86,8 @@ void quantize_rows(const RowQuantizer& quantizer);
 
 /// weights [N,K], as torch stores a linear layer.
 std::vector<float> pack_weights(std::span<const float> weights, int64_t columns, int64_t depth);
+/// The same, rounded to the nearest; of two that are as near, the even one.
+std::vector<Bfloat16> pack_bfloat16(std::span<const float> weights, int64_t columns, int64_t depth);
 struct PackedInt8 {
   std::vector<int8_t> weights;
   std::vector<float> column_scale;  ///< [panels · 16]

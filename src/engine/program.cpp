@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 namespace fib::engine {
@@ -26,6 +27,10 @@ Enum named(const char* const (&names)[kSize], const std::string& name, const cha
 constexpr int64_t kMostElements = int64_t{1} << 32;
 constexpr size_t kMostDimensions = 8;
 constexpr int64_t kMostWindow = 1 << 14;
+
+int64_t product_of_sizes(const std::vector<int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
 
 class ProgramChecker {
  public:
@@ -73,7 +78,7 @@ class ProgramChecker {
       inputs += b.kind == Buffer::Kind::input;
       outputs += b.kind == Buffer::Kind::output;
       if (b.kind == Buffer::Kind::input)
-        good(b.elements == program_.channels * program_.height * program_.width, i, "it is not the size of an image");
+        good(b.elements == program_.sample_elements(), i, "it is not the size of a sample");
       if (b.kind == Buffer::Kind::output) good(b.elements == program_.classes, i, "it is not as long as the logits");
       written_[i] = b.kind == Buffer::Kind::input || b.kind == Buffer::Kind::tensor;
     }
@@ -214,7 +219,8 @@ class ProgramChecker {
     const int64_t columns = size(Role::out, 1), depth = size(Role::x, 1);
     const TensorType type = buffer(at(Role::weights)).type;
     const bool int8 = type == TensorType::i8;
-    require(int8 || type == TensorType::f32, "its weights are {}, accepted are F32 and I8", tensor_type_name(type));
+    require(int8 || type == TensorType::f32 || type == TensorType::bf16,
+            "its weights are {}, accepted are F32, BF16 and I8", tensor_type_name(type));
     require(int8 == step().has(Role::scale), "int8 weights have a scale, and no others");
     require(!int8 || depth <= kMaxInt8Depth, "depth {} of int8, accepted is up to {}", depth, kMaxInt8Depth);
     const int64_t packed = panels_of(columns) * (int8 ? paired_depth(depth) : depth) * kPanelColumns;
@@ -324,11 +330,8 @@ class ProgramChecker {
 
 }  // namespace
 
-int64_t Operand::elements() const {
-  int64_t all = 1;
-  for (int64_t size : sizes) all *= size;
-  return all;
-}
+int64_t Operand::elements() const { return product_of_sizes(sizes); }
+int64_t Program::sample_elements() const { return product_of_sizes(sample); }
 
 const char* name_of(StepKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 const char* name_of(Function function) { return kFunctionNames[static_cast<size_t>(function)]; }

@@ -21,7 +21,7 @@ namespace fib::engine {
 /// Memory that steps read and write.
 struct Buffer {
   enum class Kind {
-    input,   ///< one sample's image
+    input,   ///< one sample
     output,  ///< its logits
     arena,   ///< what is computed in between; several share memory if their times do not overlap
     tensor   ///< of the file
@@ -44,7 +44,7 @@ struct Operand {
 };
 
 enum class StepKind {
-  linear,      ///< out [M,N] = tail(x [M,K] · weights); int8 where the weights are, with scale and scratch
+  linear,      ///< out [M,N] = tail(x [M,K] · weights), in the precision of the weights; int8 has scale and scratch
   attention,   ///< out [n,H,Tq,e] from q [n,H,Tq,d], k and v; `attention` and `geometry` say which
   layer_norm,  ///< of the rows of x [M,C]; `number` is epsilon
   unary,       ///< out = function(x), element by element
@@ -84,12 +84,19 @@ struct Step {
   bool has(Role role) const { return at(role).given(); }
 };
 
-/// The steps for images of one size.
+/// The steps for samples of one size.
 struct Program {
-  int64_t channels = 3, height = 0, width = 0, classes = 0;
+  std::vector<int64_t> sample;  ///< what goes in: an image [C,h,w], or a clip [C,T,h,w]
+  int64_t classes = 0;
   int64_t arena_elements = 0;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
+
+  int64_t channels() const { return sample.front(); }
+  int64_t frames() const { return sample.size() == 4 ? sample[1] : 0; }  ///< of a clip; 0: it takes images
+  int64_t height() const { return sample[sample.size() - 2]; }
+  int64_t width() const { return sample.back(); }
+  int64_t sample_elements() const;
 };
 
 const char* name_of(StepKind kind);

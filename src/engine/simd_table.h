@@ -12,9 +12,13 @@ struct ProductTile {
   int64_t row, row_end, panel, panel_end;
 };
 
+template <class Weight>
+using FloatTileFunction = void (*)(const FloatSums<Weight>&, const ProductTile&, int64_t depth_block);
+
 struct SimdTable {
   int64_t rows;  ///< of a register tile
-  void (*float_tile)(const FloatProduct&, const ProductTile&, int64_t depth_block);
+  FloatTileFunction<float> float_tile;
+  FloatTileFunction<Bfloat16> bfloat16_tile;
   void (*int8_tile)(const Int8Product&, const ProductTile&, int64_t depth_block);
   void (*quantize)(const RowQuantizer&, int64_t begin, int64_t end);
   void (*layer_norm)(const NormRows&, int64_t begin, int64_t end);

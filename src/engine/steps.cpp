@@ -35,15 +35,22 @@ void set_product(AnyProduct& p, const Step& s, const Memory& m, const ProductSha
 // ---- linear
 // ----------------------------------------------------------------------------------------------------------
 
+ProductShape linear_shape(const Step& s) {
+  return {s.at(Role::x).sizes[0], s.at(Role::out).sizes[1], s.at(Role::x).sizes[1]};
+}
+
+template <class Weight>
 void run_linear(const Step& s, const Memory& m) {
-  const Operand &x = s.at(Role::x), &out = s.at(Role::out);
-  const ProductShape shape{x.sizes[0], out.sizes[1], x.sizes[1]};
-  if (!s.has(Role::scale)) {
-    FloatProduct p;
-    set_product(p, s, m, shape);
-    p.x = m.floats(x), p.x_stride = x.strides[0], p.weights = m.floats(s.at(Role::weights));
-    return run_product(p);
-  }
+  FloatSums<Weight> p;
+  set_product(p, s, m, linear_shape(s));
+  p.x = m.floats(s.at(Role::x)), p.x_stride = s.at(Role::x).strides[0];
+  p.weights = m.values<Weight>(s.at(Role::weights));
+  run_product(p);
+}
+
+void run_int8_linear(const Step& s, const Memory& m) {
+  const Operand& x = s.at(Role::x);
+  const ProductShape shape = linear_shape(s);
   // Integers of all rows, then their scales.
   float* scratch = m.floats(s.at(Role::scratch));
   auto* quantized = reinterpret_cast<int16_t*>(scratch);
@@ -52,8 +59,15 @@ void run_linear(const Step& s, const Memory& m) {
   Int8Product p;
   set_product(p, s, m, shape);
   p.x = quantized, p.row_scale = scale;
-  p.weights = m.bytes(s.at(Role::weights)), p.column_scale = m.floats(s.at(Role::scale));
+  p.weights = m.values<int8_t>(s.at(Role::weights)), p.column_scale = m.floats(s.at(Role::scale));
   run_product(p);
+}
+
+BoundStep bind_linear(const Step& s, TensorType weights) {
+  const auto run = weights == TensorType::i8     ? run_int8_linear
+                   : weights == TensorType::bf16 ? run_linear<Bfloat16>
+                                                 : run_linear<float>;
+  return [&s, run](const Memory& m) { run(s, m); };
 }
 
 // ---- attention
@@ -324,10 +338,10 @@ void run_conv2d(const Step& s, const Memory& m) {
 
 }  // namespace
 
-BoundStep bind_step(const Step& s) {
+BoundStep bind_step(const Step& s, const Program& program) {
   switch (s.kind) {
     case StepKind::linear:
-      return [&s](const Memory& m) { run_linear(s, m); };
+      return bind_linear(s, program.buffers[static_cast<size_t>(s.at(Role::weights).buffer)].type);
     case StepKind::attention:
       return bind_attention(s);
     case StepKind::layer_norm:

@@ -34,7 +34,7 @@ static void classify(fib_engine* engine, const fib_engine_info* info) {
          "equal images, equal logits");
   printf("class %d\n", (int)largest(logits, info->classes));
   expect(
-      fib_engine_run(engine, image, info->most_images + 1, info->height, info->width, logits) == FIB_INVALID_ARGUMENT,
+      fib_engine_run(engine, image, info->most_samples + 1, info->height, info->width, logits) == FIB_INVALID_ARGUMENT,
       "a batch above the limit");
   expect(strstr(fib_last_error(), "accepted are 1 to") != NULL, "its message");
   expect(fib_engine_run(engine, image, 1, info->height + 1, info->width, logits) == FIB_INVALID_ARGUMENT,

@@ -12,6 +12,7 @@
 #include "engine/lower.h"
 #include "files.h"
 #include "graphs.h"
+#include "oracle/graph_oracle.h"
 
 namespace fib::engine {
 namespace {
@@ -47,6 +48,11 @@ std::vector<float> logits_of(const std::filesystem::path& file, std::span<const 
   return logits;
 }
 
+/// What the graph gives for one sample, carried out node by node in float64.
+std::vector<double> exact_logits(const Graph& graph, std::span<const float> sample) {
+  return test::evaluate(graph, {sizes(graph.shape(graph.inputs[0]), 1), {sample.begin(), sample.end()}}).data;
+}
+
 void expect_near(std::span<const float> got, std::span<const double> wanted, double tolerance) {
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
@@ -57,20 +63,44 @@ TEST(Engine, runs_a_transformer_block_as_the_graph_says) {
     const Graph graph = test::transformer(attention);
     const std::vector<float> image = image_noise(3 * 16 * 16);
     const auto file = compiled(graph, Precision::f32, "block.fib");
-    expect_near(logits_of(file, image), test::evaluate(graph, image), 2e-5);
+    expect_near(logits_of(file, image), exact_logits(graph, image), 2e-5);
   }
 }
 
-TEST(Engine, int8_is_near_float32) {
+TEST(Engine, low_precision_is_near_float32) {
   const Graph graph = test::transformer("fibottention");
   const std::vector<float> image = image_noise(3 * 16 * 16);
-  expect_near(logits_of(compiled(graph, Precision::int8, "int8.fib"), image), test::evaluate(graph, image), 0.1);
+  for (const Precision precision : {Precision::bf16, Precision::int8}) {
+    const auto file = compiled(graph, precision, "low.fib");
+    expect_near(logits_of(file, image), exact_logits(graph, image), 0.1);
+  }
+}
+
+TEST(Engine, bfloat16_halves_the_weights_of_linear_layers) {
+  const auto size = [](Precision precision) {
+    TensorStore tensors;
+    lower(test::transformer("full"), precision, tensors);
+    size_t bytes = 0;
+    for (const TensorView& t : tensors.views()) bytes += t.name.starts_with("fc") ? t.bytes.size() : 0;
+    return bytes;
+  };
+  EXPECT_NEAR(static_cast<double>(size(Precision::bf16)) / static_cast<double>(size(Precision::f32)), 0.5, 0.03);
+}
+
+TEST(Engine, takes_clips) {
+  const Graph graph = test::of_clips();
+  const std::vector<float> clip = image_noise(3 * 2 * 8 * 8);
+  const auto file = compiled(graph, Precision::f32, "clips.fib");
+  expect_near(logits_of(file, clip), exact_logits(graph, clip), 2e-5);
+  const Engine engine(file);
+  EXPECT_EQ(engine.program(8, 8).sample, (std::vector<int64_t>{3, 2, 8, 8}));
+  EXPECT_EQ(engine.program(8, 8).frames(), 2);
 }
 
 TEST(Engine, runs_convolutions_pools_and_views_as_the_graph_says) {
   const Graph graph = test::convolutional();
   const std::vector<float> image = image_noise(3 * 12 * 12);
-  expect_near(logits_of(compiled(graph, Precision::f32, "conv.fib"), image), test::evaluate(graph, image), 2e-5);
+  expect_near(logits_of(compiled(graph, Precision::f32, "conv.fib"), image), exact_logits(graph, image), 2e-5);
 }
 
 TEST(Engine, a_sample_does_not_know_its_batch_nor_the_number_of_threads) {
@@ -191,6 +221,15 @@ TEST(FibFile, of_another_version_truncated_or_no_model_is_refused_in_one_line) {
   EXPECT_NE(load_failure(other), "");
 }
 
+TEST(FibFile, whose_programs_are_not_one_model_is_refused) {
+  TensorStore tensors;
+  FibContent content;
+  content.programs = {lower(test::transformer("full"), Precision::f32, tensors),
+                      lower(test::convolutional(), Precision::f32, tensors)};
+  write_fib(files() / "two.fib", content, tensors.views());
+  EXPECT_TRUE(test::mentions(load_failure(files() / "two.fib"), "differ in channels, frames or classes"));
+}
+
 TEST(FibFile, gives_back_the_steps_that_were_written) {
   TensorStore tensors;
   const Program written = lower(test::convolutional(), Precision::f32, tensors);
@@ -207,6 +246,17 @@ TEST(FibFile, gives_back_the_steps_that_were_written) {
     }
   }
   EXPECT_EQ(engine.content().card.at("model"), "test");
+}
+
+TEST(FibFile, leaves_files_for_the_fuzzer) {
+  const char* folder = std::getenv("FIB_CORPUS");
+  if (folder == nullptr) GTEST_SKIP() << "FIB_CORPUS does not say where; docs/engine.md does";
+  const auto leave = [&](const Graph& graph, Precision precision, const std::string& name) {
+    std::filesystem::copy_file(compiled(graph, precision, name), std::filesystem::path(folder) / name,
+                               std::filesystem::copy_options::overwrite_existing);
+  };
+  leave(test::transformer("fibottention", {.dim = 4, .hidden = 8}), Precision::int8, "transformer.fib");
+  leave(test::of_clips(), Precision::bf16, "clips.fib");
 }
 
 TEST(EngineInC, classifies_and_says_what_is_wrong) {

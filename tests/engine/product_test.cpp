@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include "engine/rows.h"
@@ -71,6 +73,13 @@ std::vector<float> float_result(const LinearCase& c) {
   return finish_and_run(product, c);
 }
 
+std::vector<float> bfloat16_result(const LinearCase& c) {
+  const std::vector<Bfloat16> packed = pack_bfloat16(c.weights, c.shape.columns, c.shape.depth);
+  Bfloat16Product product;
+  product.x = c.x.data(), product.x_stride = c.shape.depth, product.weights = packed.data();
+  return finish_and_run(product, c);
+}
+
 std::vector<float> int8_result(const LinearCase& c) {
   const PackedInt8 packed = pack_int8(c.weights, c.shape.columns, c.shape.depth);
   std::vector<int16_t> x(static_cast<size_t>(c.shape.rows * paired_depth(c.shape.depth)));
@@ -100,6 +109,24 @@ TEST_P(ProductOnTarget, float32_is_exact_to_rounding) {
   for (const ProductShape& shape : kShapes) {
     const LinearCase c(shape);
     EXPECT_LT(largest_difference(float_result(c), c.expected()), 1e-5) << shape.rows << " " << shape.columns;
+  }
+}
+
+/// Weights with eight bits of precision, as bfloat16 has them.
+LinearCase with_rounded_weights(const ProductShape& shape) {
+  LinearCase c(shape);
+  for (float& w : c.weights) {
+    int exponent = 0;
+    const float fraction = std::frexp(w, &exponent);
+    w = std::ldexp(std::nearbyint(fraction * 256.0f), exponent - 8);
+  }
+  return c;
+}
+
+TEST_P(ProductOnTarget, bfloat16_is_float32_with_rounded_weights_to_the_bit) {
+  for (const ProductShape& shape : kShapes) {
+    EXPECT_EQ(bfloat16_result(LinearCase(shape)), float_result(with_rounded_weights(shape)))
+        << shape.rows << " " << shape.columns;
   }
 }
 
@@ -145,6 +172,14 @@ TEST(Product, is_bitwise_the_same_with_any_number_of_threads) {
   omp_set_num_threads(before);
   EXPECT_EQ(std::memcmp(one.data(), three.data(), one.size() * sizeof(float)), 0);
   EXPECT_EQ(std::memcmp(one_int8.data(), three_int8.data(), one.size() * sizeof(float)), 0);
+}
+
+TEST(Product, rounds_to_the_nearest_bfloat16_and_keeps_what_is_no_number) {
+  const float values[] = {
+      1.0f, 1.00390625f, 1.01171875f, -1.0f, std::numeric_limits<float>::infinity(), std::bit_cast<float>(0x7f800001u)};
+  const std::vector<Bfloat16> packed = pack_bfloat16(values, 1, 6);
+  const std::vector<Bfloat16> wanted = {0x3f80, 0x3f80, 0x3f82, 0xbf80, 0x7f80, 0x7fc0};
+  for (size_t k = 0; k < wanted.size(); ++k) EXPECT_EQ(packed[k * kPanelColumns], wanted[k]) << k;
 }
 
 TEST(Product, sums_of_int8_cannot_overflow) {

@@ -39,7 +39,8 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("F");
   add_engine_option(command, a.engine,
-                    {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--pass", "--plot"});
+                    {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
+                     "--frames", "--pass", "--plot"});
   command.footer(
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
       "Memory is what making the model and one pass add to the process.\n"

@@ -29,7 +29,9 @@ inline void declare(CLI::App& command, ClassifyArguments& a) {
   add_preprocess_options(command, a.subject);
   add_engine_option(command, a.engine, kWeightsOptions);
   command.add_flag("--json", a.json, "for machines");
-  command.add_option("IMAGE", a.images, "JPEG, PNG or WebP")->required()->type_name("");
+  command.add_option("IMAGE", a.images, "JPEG, PNG or WebP; videos where the model takes clips")
+      ->required()
+      ->type_name("");
   command.footer(
       "An image that cannot be read is reported, the others are classified, and the exit code is 1.\n"
       "Example: fib classify --run runs/full photo.jpg\n"
@@ -42,7 +44,7 @@ void classify_with_engine(const ClassifyArguments& arguments, const Globals& glo
 
 inline Command classify_command() {
   return engine_or_torch_command<ClassifyArguments, classify_with_engine>(
-      {"classify", "what is in an image: the most probable classes", Topic::trained}, declare);
+      {"classify", "what is in an image or a clip: the most probable classes", Topic::trained}, declare);
 }
 
 }  // namespace fib::cli

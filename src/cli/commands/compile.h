@@ -23,8 +23,8 @@ inline void declare(CLI::App& command, CompileArguments& a) {
                "sides of square images, each gets its own steps; the model's own");
   command
       .add_option("--precision", a.precision,
-                  "int8: weights per channel, activations per token; embeddings, norms, softmax and classifier stay "
-                  "float32")
+                  "of linear layers. bf16: weights in half the room, sums in float32; int8: weights per channel, "
+                  "activations per token. Embeddings, norms, softmax and classifier stay float32")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->type_name("f32|bf16|int8")
       ->capture_default_str();

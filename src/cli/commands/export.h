@@ -28,7 +28,8 @@ inline void declare(CLI::App& command, ExportArguments& a) {
       ->type_name("gather|mask");
   command.add_option("-o,--out", a.output, "the file to write")->type_name("F.onnx")->required();
   command.footer(
-      "Standard operators alone; the input is images [batch,C,H,W], preprocessed, the output logits [batch,classes].\n"
+      "Standard operators alone; the input is images [batch,C,H,W] or clips [batch,C,T,H,W], preprocessed, the output "
+      "logits [batch,classes].\n"
       "Example: fib export --model vit_tiny_patch16_224 --weights vit_tiny.safetensors -o vit.onnx");
 }
 

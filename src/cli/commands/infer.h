@@ -17,7 +17,7 @@ struct InferArguments {
 
 inline void declare(CLI::App& command, InferArguments& a) {
   add_weights_options(command, a.subject, Subjects::one);
-  command.add_option("--input", a.input, "preprocessed images [B,C,H,W], float32 or float64")
+  command.add_option("--input", a.input, "preprocessed images [B,C,H,W] or clips [B,C,T,H,W], float32 or float64")
       ->type_name("X.npy")
       ->required();
   command.add_option("--out", a.output, "where the logits [B,classes] go")->type_name("LOGITS.npy")->required();

@@ -22,14 +22,14 @@ struct EngineContestant {
   std::string file;
   std::shared_ptr<EngineModel> model;
   const engine::Program* program;
-  std::vector<float> images, logits;
+  std::vector<float> samples, logits;
   std::optional<double> memory_mb;
 
-  void run() { model->engine().run(*program, images, logits); }
+  void run() { model->engine().run(*program, samples, logits); }
 };
 
-std::vector<float> some_images(const engine::Program& p, int64_t batch) {
-  std::vector<float> values(static_cast<size_t>(batch * p.channels * p.height * p.width));
+std::vector<float> some_samples(const engine::Program& p, int64_t batch) {
+  std::vector<float> values(static_cast<size_t>(batch * p.sample_elements()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(std::sin(0.01 * static_cast<double>(i)));
   return values;
 }
@@ -40,7 +40,7 @@ void add_contestants(const std::string& file, int64_t batch, std::deque<EngineCo
   model = std::make_shared<EngineModel>(file);
   for (const engine::Program& p : model->content().programs) {
     all.push_back(
-        {file, model, &p, some_images(p, batch), std::vector<float>(static_cast<size_t>(batch * p.classes)), {}});
+        {file, model, &p, some_samples(p, batch), std::vector<float>(static_cast<size_t>(batch * p.classes)), {}});
     all.back().run();
     if (const auto growth = memory.growth()) all.back().memory_mb = static_cast<double>(*growth) / 1e6;
   }
@@ -49,7 +49,7 @@ void add_contestants(const std::string& file, int64_t batch, std::deque<EngineCo
 nlohmann::ordered_json row_json(const EngineContestant& c, const bench::Timing& t, int64_t batch) {
   return {{"model", c.model->model},
           {"attention", c.model->attention},
-          {"resolution", c.program->height},
+          {"resolution", c.program->height()},
           {"batch", batch},
           {"pass", "forward"},
           {"ms", t.min_ms},
@@ -77,7 +77,7 @@ std::string bench_table(const std::deque<EngineContestant>& all, const std::vect
   for (size_t i = 0; i < all.size(); ++i) {
     const EngineContestant& c = all[i];
     table.add_row({c.file, name_of(c.model->content().precision), c.model->attention,
-                   fmt::format("{}", c.program->height), fmt::format("{:.2f}", timings[i].min_ms),
+                   fmt::format("{}", c.program->height()), fmt::format("{:.2f}", timings[i].min_ms),
                    fmt::format("{:.2f}", timings[i].median_ms),
                    fmt::format("{:.2f}", 1000.0 * static_cast<double>(batch) / timings[i].min_ms),
                    c.memory_mb ? fmt::format("{:.0f}", *c.memory_mb) : "–"});

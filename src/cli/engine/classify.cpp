@@ -3,6 +3,7 @@
 
 #include "cli/classified.h"
 #include "cli/engine/engine_model.h"
+#include "data/clip_dataset.h"
 
 namespace fib::cli {
 namespace {
@@ -13,12 +14,23 @@ struct ClassifiedByEngine {
   std::string error;
 };
 
-ClassifiedByEngine classify_image(EngineModel& model, const Pipeline& pipeline, const std::string& file, int64_t top) {
+/// What the model sees of a file: an image, or frames of a clip.
+std::vector<Image> sample_of(const EngineModel& model, const std::string& file) {
+  if (model.view.clip.frames > 0) {
+    CounterRng unused(0);
+    return ClipDataset({}, {{file, 0}}).frames(0, model.view.clip, unused);
+  }
+  std::vector<Image> one;
+  one.push_back(read_image(file));
+  return one;
+}
+
+ClassifiedByEngine classify_file(EngineModel& model, const Pipeline& pipeline, const std::string& file, int64_t top) {
   ClassifiedByEngine result{file, {}, ""};
   try {
     std::vector<float> pixels(pipeline.values());
     CounterRng unused(0);
-    pipeline.apply(read_image(file), unused, pixels.data());
+    pipeline.apply(sample_of(model, file), unused, pixels.data());
     result.top = best_classes(model.logits(pixels), top, model.class_names);
   } catch (const std::exception& error) {
     result.error = error.what();
@@ -37,7 +49,7 @@ void classify_with_engine(const ClassifyArguments& a, const Globals& globals) {
   auto json = nlohmann::ordered_json::array();
   size_t classified = 0;
   for (const std::string& file : a.images)
-    classified += show_classified(std::vector{classify_image(model, pipeline, file, a.top)}, text, json);
+    classified += show_classified(std::vector{classify_file(model, pipeline, file, a.top)}, text, json);
   if (a.json) print_json(json);
   if (text)
     fmt::print("{}, {} attention, {}; input {}\n", model.model, model.attention, name_of(model.content().precision),

@@ -34,12 +34,15 @@ EngineModel::EngineModel(const std::string& file) : engine_(file) {
   const engine::Program& first = content().programs.front();
   const models::ModelCard card = models::read_card(content().card, file);
   model = card.model, attention = card.attention, class_names = card.class_names;
-  const auto channels = static_cast<size_t>(first.channels);
-  view.input_size = static_cast<int>(first.height);
-  view.channels = static_cast<int>(first.channels);
+  const auto channels = static_cast<size_t>(first.channels());
+  view.input_size = static_cast<int>(first.height());
+  view.channels = static_cast<int>(first.channels());
   view.mean = card.mean.size() == channels ? card.mean : std::vector<float>(channels, 0.5f);
   view.std = card.std.size() == channels ? card.std : std::vector<float>(channels, 0.5f);
   view.crop_ratio = card.crop_ratio > 0 ? card.crop_ratio : 1.0;
+  view.views = static_cast<int>(std::max<int64_t>(card.crops, 1));
+  view.clip.frames = static_cast<int>(first.frames());
+  if (card.sampling_rate > 0) view.clip.rate = static_cast<int>(card.sampling_rate);
   if (!class_names.empty() && static_cast<int64_t>(class_names.size()) != first.classes)
     throw std::runtime_error(
         fmt::format("{} names {} classes, its model has {}", file, class_names.size(), first.classes));
@@ -61,16 +64,30 @@ EngineModel::EngineModel(const std::string& file, const SubjectArguments& a) : E
 }
 
 std::string EngineModel::input_text() const {
-  return fmt::format("{} x {}, crop ratio {:.3f}, mean {}, deviation {} (as {} says)", view.input_size, view.input_size,
-                     view.crop_ratio, fmt::join(view.mean, " "), fmt::join(view.std, " "), view_source);
+  const std::string clip =
+      view.clip.frames > 0 ? fmt::format("{} frames of each clip, one in {}/30 s, ", view.clip.frames, view.clip.rate)
+                           : "";
+  return fmt::format("{}{} x {}, crop ratio {:.3f}, mean {}, deviation {} (as {} says)", clip, view.input_size,
+                     view.input_size, view.crop_ratio, fmt::join(view.mean, " "), fmt::join(view.std, " "),
+                     view_source);
 }
 
-std::vector<float> EngineModel::logits(std::span<const float> images) {
+std::vector<float> EngineModel::logits(std::span<const float> samples) {
   const engine::Program& p = program();
-  const auto per_image = static_cast<size_t>(p.channels * p.height * p.width);
-  std::vector<float> result(images.size() / per_image * static_cast<size_t>(p.classes));
-  engine_.run(p, images, result);
-  return result;
+  const auto per_view = static_cast<size_t>(p.sample_elements()), classes = static_cast<size_t>(p.classes);
+  const auto views = static_cast<size_t>(view.views), most = static_cast<size_t>(content().most_samples);
+  const size_t count = samples.size() / per_view;
+  std::vector<float> of_views(count * classes);
+  for (size_t i = 0; i < count; i += most) {
+    const size_t now = std::min(most, count - i);
+    engine_.run(p, samples.subspan(i * per_view, now * per_view),
+                std::span(of_views).subspan(i * classes, now * classes));
+  }
+  if (views == 1) return of_views;
+  std::vector<float> mean(count / views * classes);
+  for (size_t i = 0; i < of_views.size(); ++i)
+    mean[i / (views * classes) * classes + i % classes] += of_views[i] / static_cast<float>(views);
+  return mean;
 }
 
 double log_sum_exp(std::span<const float> logits) {

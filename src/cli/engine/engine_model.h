@@ -33,8 +33,8 @@ class EngineModel {
   const engine::Program& program() const { return engine_.program(view.input_size, view.input_size); }
   std::string input_text() const;
   engine::Engine& engine() { return engine_; }
-  /// Logits [images, classes].
-  std::vector<float> logits(std::span<const float> images);
+  /// Logits [samples, classes] of what a pipeline with this view writes: of each sample the mean over its views.
+  std::vector<float> logits(std::span<const float> samples);
 
  private:
   engine::Engine engine_;

@@ -41,6 +41,14 @@ void check_known(const Dataset& dataset, int64_t classes) {
         fmt::format("the data has a class {}, the model knows classes 0 to {}", largest, classes - 1));
 }
 
+void check_takes(const EngineModel& model, const DatasetInfo& data) {
+  const auto name = [](bool clips) { return clips ? "clips" : "images"; };
+  const bool clips = model.view.clip.frames > 0;
+  if (clips != data.clips)
+    throw std::invalid_argument(
+        fmt::format("{} takes {}, {} has {}", model.model, name(clips), data.name, name(data.clips)));
+}
+
 EngineAccuracy measure(EngineModel& model, const DatasetPtr& dataset, int64_t batch_size, bool quiet) {
   LoaderOptions options;
   options.sampler = {.batch = static_cast<size_t>(batch_size), .shuffle = false, .drop_last = false};
@@ -70,9 +78,9 @@ void eval_with_engine(const EvalArguments& a, const Globals& globals) {
   EngineModel model(a.engine, a.subject);
   model.data = a.subject.data;
   const DatasetPtr dataset = open_dataset(model.data, DatasetPart::test);
+  check_takes(model, dataset->info());
   check_known(*dataset, model.classes());
-  const int64_t batch = std::min(a.subject.batch, model.content().most_samples);
-  const EngineAccuracy accuracy = measure(model, dataset, batch, globals.quiet || a.json);
+  const EngineAccuracy accuracy = measure(model, dataset, a.subject.batch, globals.quiet || a.json);
   show_evaluation(model, accuracy, a.json, globals.quiet);
 }
 

@@ -23,11 +23,14 @@ std::vector<float> as_floats(const NpyArray& array) {
 
 const engine::Program& program_for(const engine::Engine& engine, const std::vector<int64_t>& shape,
                                    const std::string& file) {
-  if (shape.size() != 4 || std::ranges::find(shape, 0) != shape.end())
-    throw std::runtime_error(fmt::format("{} must hold images [B,C,H,W], got [{}]", file, fmt::join(shape, ",")));
-  const engine::Program& program = engine.program(shape[2], shape[3]);
-  if (shape[1] != program.channels)
-    throw std::runtime_error(fmt::format("the input has {} channels, the model takes {}", shape[1], program.channels));
+  if ((shape.size() != 4 && shape.size() != 5) || std::ranges::find(shape, 0) != shape.end())
+    throw std::runtime_error(
+        fmt::format("{} must hold images [B,C,H,W] or clips [B,C,T,H,W], got [{}]", file, fmt::join(shape, ",")));
+  const engine::Program& program = engine.program(shape[shape.size() - 2], shape.back());
+  const std::vector<int64_t> sample(shape.begin() + 1, shape.end());
+  if (sample != program.sample)
+    throw std::runtime_error(fmt::format("the input holds samples of {}, the model takes {}", fmt::join(sample, " x "),
+                                         fmt::join(program.sample, " x ")));
   return program;
 }
 
@@ -41,13 +44,13 @@ void infer_with_engine(const InferArguments& a, const Globals& globals) {
   const NpyArray input(a.input);
   const engine::Program& program = program_for(engine, input.shape(), a.input);
   AtomicFile output(a.output);  // says now, not after the work, that it cannot be written
-  const std::vector<float> images = as_floats(input);
-  const int64_t count = input.shape()[0], per_image = static_cast<int64_t>(images.size()) / count;
+  const std::vector<float> samples = as_floats(input);
+  const int64_t count = input.shape()[0], per_sample = program.sample_elements();
   std::vector<float> logits(static_cast<size_t>(count * program.classes));
   for (int64_t i = 0; i < count; i += a.subject.batch) {
     const int64_t now = std::min(a.subject.batch, count - i);
     engine.run(program,
-               std::span(images).subspan(static_cast<size_t>(i * per_image), static_cast<size_t>(now * per_image)),
+               std::span(samples).subspan(static_cast<size_t>(i * per_sample), static_cast<size_t>(now * per_sample)),
                std::span(logits).subspan(static_cast<size_t>(i * program.classes),
                                          static_cast<size_t>(now * program.classes)));
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 
@@ -16,22 +17,16 @@
 namespace fib::cli {
 namespace {
 
-using engine::Precision;
-
-Precision precision_of(const std::string& name) {
-  if (name == "bf16")
-    throw std::invalid_argument(
-        "--precision bf16: there are no bfloat16 products yet, not even where the processor has AVX512-BF16 or AMX; "
-        "accepted are f32 and int8");
-  return name == "int8" ? Precision::int8 : Precision::f32;
-}
-
 models::ModelCard card_of(const training::TrainedModel& subject) {
   models::ModelCard card;
   card.model = subject.model, card.attention = subject.attention;
   card.resolution = subject.view.input_size, card.channels = subject.view.channels;
   card.mean = subject.view.mean, card.std = subject.view.std, card.crop_ratio = subject.view.crop_ratio;
   card.class_names = subject.class_names;
+  const models::Dimensions& dims = subject.module->dimensions();
+  if (!dims.takes_clips()) return card;
+  card.frames = dims.frames(), card.attention_in = models::to_string(dims.options.attention_in);
+  card.sampling_rate = subject.view.clip.rate, card.crops = subject.view.views;
   return card;
 }
 
@@ -42,6 +37,7 @@ training::TrainedModel random_model(const CompileArguments& a, int64_t resolutio
   const models::ModelRow& row = models::find_row(a.subject.model);
   models::ModelCard card = models::published_card(row);
   if (!a.subject.attention.attention.empty()) card.attention = attention_spec(a.subject.attention).to_string();
+  card.attention_in = a.subject.clip.attention_in;
   if (resolution > 0) card.resolution = resolution;
   torch::manual_seed(0);
   training::TrainedModel subject;
@@ -51,6 +47,8 @@ training::TrainedModel random_model(const CompileArguments& a, int64_t resolutio
   subject.view.input_size = static_cast<int>(card.resolution);
   subject.view.channels = static_cast<int>(card.channels);
   subject.view.mean = card.mean, subject.view.std = card.std, subject.view.crop_ratio = card.crop_ratio;
+  subject.view.views = static_cast<int>(std::max<int64_t>(card.crops, 1));
+  if (card.sampling_rate > 0) subject.view.clip.rate = static_cast<int>(card.sampling_rate);
   return subject;
 }
 
@@ -67,7 +65,7 @@ void run(const CompileArguments& a, const Globals& globals) {
   check_ending("--out", a.output, ".fib");
   check_writable(a.output);
   engine::FibContent content;
-  content.precision = precision_of(a.precision), content.most_samples = a.most_images;
+  content.precision = engine::precision_named(a.precision), content.most_samples = a.most_images;
   engine::TensorStore tensors;
   const at::NoGradGuard no_grad;
   for (const int64_t resolution : a.resolutions.empty() ? std::vector<int64_t>{0} : a.resolutions) {

@@ -29,50 +29,84 @@ inline constexpr int kRows = 6, kInt8Rows = 6, kVectors = 4;
 inline constexpr int kRows = 6, kInt8Rows = 5, kVectors = 2;
 #endif
 
-/// One register tile: where its sums begin, and how many of its columns exist.
+/// Where the sums of a register tile begin, how many of its columns exist, and which part of the depth they are over.
 struct TileTarget {
   int64_t row, column, columns;
-  bool first, last;  ///< of the blocks of depth
+  int64_t begin, depth;  ///< of this block
+  bool first, last;      ///< of the blocks of depth
 };
 
 using FloatVec = hn::Vec<FloatTag>;
 
-/// Bias, activation, residual.
-template <class Load>
-HWY_INLINE FloatVec finish(FloatVec sum, const Tail& tail, int64_t row, int64_t column, const Load& load) {
-  if (tail.bias != nullptr) sum = hn::Add(sum, hn::LoadU(FloatTag(), tail.bias + column));
-  if (tail.activation == Activation::gelu) sum = gelu(sum);
-  if (tail.activation == Activation::relu) sum = hn::Max(sum, hn::Zero(FloatTag()));
-  if (tail.residual != nullptr) sum = hn::Add(sum, load(tail.residual + row * tail.residual_stride + column));
-  return sum;
+/// The sums of a register tile in the output, V vectors wide: what waits there between blocks of depth, and the end.
+template <int V>
+class OutputTile {
+ public:
+  HWY_INLINE OutputTile(const Product& p, const TileTarget& t)
+      : p_(p), t_(t), out_(p.out + t.row * p.out_stride + t.column), whole_(t.columns >= V * lanes()) {}
+
+  HWY_INLINE FloatVec load(int r, int v) const { return load(v, out_ + r * p_.out_stride + v * lanes()); }
+
+  HWY_INLINE void store(int r, int v, FloatVec sum) const {
+    float* const at = out_ + r * p_.out_stride + v * lanes();
+    if (whole_) return hn::StoreU(sum, FloatTag(), at);
+    store_columns(sum, at, columns_of(v));
+  }
+
+  /// Bias, activation, residual.
+  HWY_INLINE FloatVec finished(int r, int v, FloatVec sum) const {
+    const Tail& tail = p_.tail;
+    const int64_t column = t_.column + v * lanes();
+    if (tail.bias != nullptr) sum = hn::Add(sum, hn::LoadU(FloatTag(), tail.bias + column));
+    if (tail.activation == Activation::gelu) sum = gelu(sum);
+    if (tail.activation == Activation::relu) sum = hn::Max(sum, hn::Zero(FloatTag()));
+    if (tail.residual == nullptr) return sum;
+    return hn::Add(sum, load(v, tail.residual + (t_.row + r) * tail.residual_stride + column));
+  }
+
+ private:
+  static HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
+  HWY_INLINE int64_t columns_of(int v) const { return std::min(lanes(), t_.columns - v * lanes()); }
+  HWY_INLINE FloatVec load(int v, const float* at) const {
+    return whole_ ? hn::LoadU(FloatTag(), at) : load_columns(at, columns_of(v));
+  }
+
+  const Product& p_;
+  const TileTarget& t_;
+  float* out_;
+  bool whole_;
+};
+
+/// Where vector v of a tile lies in the packed weights, from the tile's first; pairs are `values` 2.
+HWY_INLINE int64_t panel_offset(int v, int64_t panel_step, int64_t values = 1) {
+  const int64_t n = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  return v * n / kPanelColumns * panel_step + v * n % kPanelColumns * values;
+}
+
+HWY_INLINE FloatVec load_weights(const float* at) { return hn::LoadU(FloatTag(), at); }
+HWY_INLINE FloatVec load_weights(const Bfloat16* at) {
+  const hn::RebindToUnsigned<FloatTag> wide;
+  const hn::Rebind<Bfloat16, FloatTag> narrow;
+  return hn::BitCast(FloatTag(), hn::ShiftLeft<16>(hn::PromoteTo(wide, hn::LoadU(narrow, at))));
 }
 
 /// Loops over a register tile: unrolled, every sum stays in its register.
 #define FIB_UNROLL _Pragma("GCC unroll 16")
 
-template <int R, int V>
-HWY_NOINLINE void float_rows(const FloatProduct& p, const TileTarget& t, const float* HWY_RESTRICT weights,
-                             int64_t panel_step, int64_t begin, int64_t depth) {
+template <int R, int V, class Weight>
+HWY_NOINLINE void float_rows(const FloatSums<Weight>& p, const TileTarget& t, const Weight* HWY_RESTRICT weights,
+                             int64_t panel_step) {
   const FloatTag d;
-  const int64_t n = static_cast<int64_t>(hn::Lanes(d));
-  const bool whole = t.columns >= V * n;
-  const auto load = [&](int v, const float* at) HWY_ATTR {
-    return whole ? hn::LoadU(d, at) : load_columns(at, std::min(n, t.columns - v * n));
-  };
-  float* const out = p.out + t.row * p.out_stride + t.column;
+  const OutputTile<V> out(p, t);
   FloatVec sum[R][V];
   FIB_UNROLL for (int r = 0; r < R; ++r) {
-    FIB_UNROLL for (int v = 0; v < V; ++v) {
-      sum[r][v] = t.first ? hn::Zero(d) : load(v, out + r * p.out_stride + v * n);
-    }
+    FIB_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = t.first ? hn::Zero(d) : out.load(r, v);
   }
-  const float* HWY_RESTRICT x = p.x + t.row * p.x_stride + begin;
+  const float* HWY_RESTRICT x = p.x + t.row * p.x_stride + t.begin;
   const int64_t step = p.x_stride;
-  for (int64_t k = 0; k < depth; ++k) {
+  for (int64_t k = 0; k < t.depth; ++k) {
     FloatVec w[V];
-    FIB_UNROLL for (int v = 0; v < V; ++v) {
-      w[v] = hn::LoadU(d, weights + v * n / kPanelColumns * panel_step + v * n % kPanelColumns);
-    }
+    FIB_UNROLL for (int v = 0; v < V; ++v) w[v] = load_weights(weights + panel_offset(v, panel_step));
     FIB_UNROLL for (int r = 0; r < R; ++r) {
       const FloatVec value = hn::Set(d, x[r * step + k]);
       FIB_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(value, w[v], sum[r][v]);
@@ -80,17 +114,7 @@ HWY_NOINLINE void float_rows(const FloatProduct& p, const TileTarget& t, const f
     weights += kPanelColumns;
   }
   FIB_UNROLL for (int r = 0; r < R; ++r) {
-    FIB_UNROLL for (int v = 0; v < V; ++v) {
-      const int64_t column = t.column + v * n;
-      if (t.last) {
-        sum[r][v] = finish(sum[r][v], p.tail, t.row + r, column, [&](const float* at) HWY_ATTR { return load(v, at); });
-      }
-      if (whole) {
-        hn::StoreU(sum[r][v], d, out + r * p.out_stride + v * n);
-      } else {
-        store_columns(sum[r][v], out + r * p.out_stride + v * n, std::min(n, t.columns - v * n));
-      }
-    }
+    FIB_UNROLL for (int v = 0; v < V; ++v) out.store(r, v, t.last ? out.finished(r, v, sum[r][v]) : sum[r][v]);
   }
 }
 
@@ -131,21 +155,31 @@ HWY_INLINE void for_column_groups(const ProductTile& tile, const Visit& visit) {
   }
 }
 
-inline void float_tile(const FloatProduct& p, const ProductTile& tile, int64_t depth_block) {
-  const auto& [rows, columns, depth] = p.shape;
-  const int64_t panel_step = depth * kPanelColumns;
+/// rows(target, vectors, how many rows) for every register tile, a block of depth after the other. `depth` is that of
+/// the packed weights.
+template <int kFull, class Rows>
+HWY_INLINE void for_register_tiles(int64_t columns, int64_t depth, const ProductTile& tile, int64_t depth_block,
+                                   const Rows& rows) {
   for (int64_t begin = 0; begin < depth; begin += depth_block) {
-    const int64_t now = std::min(depth_block, depth - begin);
+    const int64_t end = std::min(depth, begin + depth_block);
     for_column_groups(tile, [&](auto vectors, int64_t column) {
       if (column >= columns) return;
-      const float* weights =
-          p.weights + column / kPanelColumns * panel_step + begin * kPanelColumns + column % kPanelColumns;
-      for_row_groups<kRows>(tile.row, tile.row_end, [&](int64_t row, auto count) {
-        const TileTarget target{row, column, columns - column, begin == 0, begin + now == depth};
-        float_rows<decltype(count)::value, decltype(vectors)::value>(p, target, weights, panel_step, begin, now);
+      for_row_groups<kFull>(tile.row, tile.row_end, [&](int64_t row, auto count) {
+        rows(TileTarget{row, column, columns - column, begin, end - begin, begin == 0, end == depth}, vectors, count);
       });
     });
   }
+}
+
+template <class Weight>
+inline void float_tile(const FloatSums<Weight>& p, const ProductTile& tile, int64_t depth_block) {
+  const int64_t depth = p.shape.depth, panel_step = depth * kPanelColumns;
+  for_register_tiles<kRows>(
+      p.shape.columns, depth, tile, depth_block, [&](const TileTarget& t, auto vectors, auto count) {
+        const Weight* weights =
+            p.weights + t.column / kPanelColumns * panel_step + t.begin * kPanelColumns + t.column % kPanelColumns;
+        float_rows<decltype(count)::value, decltype(vectors)::value>(p, t, weights, panel_step);
+      });
 }
 
 // ---- int8
@@ -175,30 +209,23 @@ HWY_INLINE IntVec add_pairs(IntVec sum, ShortVec a, ShortVec b) {
 
 template <int R, int V>
 HWY_NOINLINE void int8_rows(const Int8Product& p, const TileTarget& t, const int8_t* HWY_RESTRICT weights,
-                            int64_t panel_step, int64_t begin, int64_t depth) {
+                            int64_t panel_step) {
   const FloatTag d;
   const IntTag di;
   const ShortTag ds;
   const hn::Rebind<int8_t, ShortTag> db;
-  const int64_t n = static_cast<int64_t>(hn::Lanes(d));
-  const bool whole = t.columns >= V * n;
   const int64_t step = paired_depth(p.shape.depth);
-  const auto columns_of = [&](int v) HWY_ATTR { return std::min(n, t.columns - v * n); };
-  const auto load = [&](int v, const float* at)
-                        HWY_ATTR { return whole ? hn::LoadU(d, at) : load_columns(at, columns_of(v)); };
-  float* const out = p.out + t.row * p.out_stride + t.column;
+  const OutputTile<V> out(p, t);
   IntVec sum[R][V];
   // Between blocks of depth the integers wait where the output will be.
   FIB_UNROLL for (int r = 0; r < R; ++r) {
-    FIB_UNROLL for (int v = 0; v < V; ++v) {
-      sum[r][v] = t.first ? hn::Zero(di) : hn::BitCast(di, load(v, out + r * p.out_stride + v * n));
-    }
+    FIB_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = t.first ? hn::Zero(di) : hn::BitCast(di, out.load(r, v));
   }
-  const int16_t* HWY_RESTRICT x = p.x + t.row * step + begin;
-  for (int64_t k = 0; k < depth; k += 2) {
+  const int16_t* HWY_RESTRICT x = p.x + t.row * step + t.begin;
+  for (int64_t k = 0; k < t.depth; k += 2) {
     ShortVec w[V];
     FIB_UNROLL for (int v = 0; v < V; ++v) {
-      w[v] = hn::PromoteTo(ds, hn::LoadU(db, weights + v * n / kPanelColumns * panel_step + v * n % kPanelColumns * 2));
+      w[v] = hn::PromoteTo(ds, hn::LoadU(db, weights + panel_offset(v, panel_step, 2)));
     }
     FIB_UNROLL for (int r = 0; r < R; ++r) {
       int32_t pair;
@@ -209,19 +236,14 @@ HWY_NOINLINE void int8_rows(const Int8Product& p, const TileTarget& t, const int
     weights += 2 * kPanelColumns;
   }
   FIB_UNROLL for (int r = 0; r < R; ++r) {
+    const auto row_scale = hn::Set(d, p.row_scale[t.row + r]);
     FIB_UNROLL for (int v = 0; v < V; ++v) {
-      const int64_t column = t.column + v * n;
       FloatVec value = hn::BitCast(d, sum[r][v]);
       if (t.last) {
-        const auto scale = hn::Mul(hn::Set(d, p.row_scale[t.row + r]), hn::LoadU(d, p.column_scale + column));
-        value = finish(hn::Mul(hn::ConvertTo(d, sum[r][v]), scale), p.tail, t.row + r, column,
-                       [&](const float* at) HWY_ATTR { return load(v, at); });
+        const auto column_scale = hn::LoadU(d, p.column_scale + t.column + v * static_cast<int64_t>(hn::Lanes(d)));
+        value = out.finished(r, v, hn::Mul(hn::ConvertTo(d, sum[r][v]), hn::Mul(row_scale, column_scale)));
       }
-      if (whole) {
-        hn::StoreU(value, d, out + r * p.out_stride + v * n);
-      } else {
-        store_columns(value, out + r * p.out_stride + v * n, columns_of(v));
-      }
+      out.store(r, v, value);
     }
   }
 }
@@ -229,54 +251,44 @@ HWY_NOINLINE void int8_rows(const Int8Product& p, const TileTarget& t, const int
 /// Plain loops, which compilers turn into NEON's widening multiply-adds.
 template <int R, int V>
 HWY_NOINLINE void int8_rows(const Int8Product& p, const TileTarget& t, const int8_t* HWY_RESTRICT weights,
-                            int64_t panel_step, int64_t begin, int64_t depth) {
+                            int64_t panel_step) {
   const FloatTag d;
-  const int64_t n = static_cast<int64_t>(hn::Lanes(d));
-  const int64_t step = paired_depth(p.shape.depth);
+  const int64_t n = static_cast<int64_t>(hn::Lanes(d)), step = paired_depth(p.shape.depth);
+  const OutputTile<V> out(p, t);
   for (int r = 0; r < R; ++r) {
-    const int16_t* HWY_RESTRICT x = p.x + (t.row + r) * step + begin;
-    float* const out = p.out + (t.row + r) * p.out_stride + t.column;
-    for (int v = 0; v < V; ++v) {
-      const int64_t count = std::min(n, t.columns - v * n);
-      if (count <= 0) break;
+    const int16_t* HWY_RESTRICT x = p.x + (t.row + r) * step + t.begin;
+    for (int v = 0; v < V && v * n < t.columns; ++v) {
       HWY_ALIGN int32_t sum[hn::MaxLanes(FloatTag())] = {};
-      if (!t.first) std::memcpy(sum, out + v * n, static_cast<size_t>(count) * sizeof(float));
-      const int8_t* HWY_RESTRICT w = weights + v * n / kPanelColumns * panel_step + v * n % kPanelColumns * 2;
-      for (int64_t k = 0; k < depth; k += 2, w += 2 * kPanelColumns) {
+      HWY_ALIGN float values[hn::MaxLanes(FloatTag())];
+      if (!t.first) {
+        hn::Store(out.load(r, v), d, values);
+        std::memcpy(sum, values, sizeof(sum));
+      }
+      const int8_t* HWY_RESTRICT w = weights + panel_offset(v, panel_step, 2);
+      for (int64_t k = 0; k < t.depth; k += 2, w += 2 * kPanelColumns) {
         for (int64_t i = 0; i < n; ++i) sum[i] += x[k] * w[2 * i] + x[k + 1] * w[2 * i + 1];
       }
-      HWY_ALIGN float values[hn::MaxLanes(FloatTag())];
       std::memcpy(values, sum, sizeof(values));
       if (t.last) {
-        const int64_t column = t.column + v * n;
-        for (int64_t i = 0; i < n; ++i) {
-          values[i] = static_cast<float>(sum[i]) * (p.row_scale[t.row + r] * p.column_scale[column + i]);
-        }
-        const auto finished = finish(hn::Load(d, values), p.tail, t.row + r, column,
-                                     [&](const float* at) HWY_ATTR { return load_columns(at, count); });
-        hn::Store(finished, d, values);
+        const float* column_scale = p.column_scale + t.column + v * n;
+        for (int64_t i = 0; i < n; ++i)
+          values[i] = static_cast<float>(sum[i]) * (p.row_scale[t.row + r] * column_scale[i]);
       }
-      std::memcpy(out + v * n, values, static_cast<size_t>(count) * sizeof(float));
+      const FloatVec value = hn::Load(d, values);
+      out.store(r, v, t.last ? out.finished(r, v, value) : value);
     }
   }
 }
 #endif
 
 inline void int8_tile(const Int8Product& p, const ProductTile& tile, int64_t depth_block) {
-  const int64_t columns = p.shape.columns, depth = paired_depth(p.shape.depth);
-  const int64_t panel_step = depth * kPanelColumns;
-  for (int64_t begin = 0; begin < depth; begin += depth_block) {
-    const int64_t now = std::min(depth_block, depth - begin);
-    for_column_groups(tile, [&](auto vectors, int64_t column) {
-      if (column >= columns) return;
-      const int8_t* weights =
-          p.weights + column / kPanelColumns * panel_step + begin * kPanelColumns + column % kPanelColumns * 2;
-      for_row_groups<kInt8Rows>(tile.row, tile.row_end, [&](int64_t row, auto count) {
-        const TileTarget target{row, column, columns - column, begin == 0, begin + now == depth};
-        int8_rows<decltype(count)::value, decltype(vectors)::value>(p, target, weights, panel_step, begin, now);
+  const int64_t depth = paired_depth(p.shape.depth), panel_step = depth * kPanelColumns;
+  for_register_tiles<kInt8Rows>(
+      p.shape.columns, depth, tile, depth_block, [&](const TileTarget& t, auto vectors, auto count) {
+        const int8_t* weights =
+            p.weights + t.column / kPanelColumns * panel_step + t.begin * kPanelColumns + t.column % kPanelColumns * 2;
+        int8_rows<decltype(count)::value, decltype(vectors)::value>(p, t, weights, panel_step);
       });
-    });
-  }
 }
 #undef FIB_UNROLL
 

@@ -14,8 +14,9 @@ namespace fib::engine {
 namespace HWY_NAMESPACE {
 
 const SimdTable& table_of_target() {
-  static constexpr SimdTable table{kRows,           float_tile,  int8_tile, quantize,
-                                   layer_norm_rows, softmax_row, gelu_row,  sigmoid_row};
+  static constexpr SimdTable table{kRows,       float_tile<float>, float_tile<Bfloat16>,
+                                   int8_tile,   quantize,          layer_norm_rows,
+                                   softmax_row, gelu_row,          sigmoid_row};
   return table;
 }
 

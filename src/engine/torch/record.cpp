@@ -182,8 +182,8 @@ void check_recordable(const models::Model& model) {
 
 /// Images [B,C,h,w], or clips [B,C,T,h,w].
 std::vector<int64_t> input_sizes(const models::Dimensions& d, int64_t batch) {
-  std::vector<int64_t> sizes{batch, d.options.channels, d.height, d.width};
-  if (d.takes_clips()) sizes.insert(sizes.begin() + 2, d.frames());
+  std::vector<int64_t> sizes = d.sample_shape();
+  sizes.insert(sizes.begin(), batch);
   return sizes;
 }
 

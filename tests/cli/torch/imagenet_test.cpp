@@ -51,5 +51,33 @@ TEST_F(ImageNet, first_picture_has_timms_classes_and_logits) {
   }
 }
 
+/// The class that a compiled model finds most probable, for each image.
+std::vector<int> found_by_engine(const std::string& engine, const std::string& folder) {
+  const Outcome outcome = run_fib("classify --json --top 1 --engine " + engine + " " + folder + "/*/*");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::vector<int> classes;
+  for (const json& image : json::parse(outcome.out)) classes.push_back(image["top"][0]["class"]);
+  return classes;
+}
+
+TEST_F(ImageNet, compiled_models_of_low_precision_agree_with_float32) {
+  const auto compiled = [&](const std::string& precision) {
+    const std::string file = scratch_path(precision + ".fib");
+    EXPECT_EQ(run_fib("compile --quiet" + model_ + " --precision " + precision + " -o " + file).code, 0);
+    return file;
+  };
+  const std::vector<int> wanted = found_by_engine(compiled("f32"), pictures_);
+  ASSERT_EQ(wanted.size(), 200u);
+  for (const char* precision : {"bf16", "int8"}) {
+    const std::string file = compiled(precision);
+    const std::vector<int> found = found_by_engine(file, pictures_);
+    int same = 0;
+    for (size_t i = 0; i < wanted.size(); ++i) same += found[i] == wanted[i];
+    EXPECT_GE(same, 192) << precision;
+    const json judged = json::parse(run_fib("eval --json --engine " + file + " --data folder:" + pictures_).out);
+    EXPECT_GE(200 * judged["top1"].get<double>(), 147.5) << precision;
+  }
+}
+
 }  // namespace
 }  // namespace fib::test

@@ -72,6 +72,32 @@ TEST_F(Video, is_classified_by_weights_that_tell_how_they_see_it) {
   EXPECT_TRUE(mentions(broken.err, "cannot read clip"));
 }
 
+TEST_F(Video, is_classified_and_judged_by_a_compiled_model_as_by_its_weights) {
+  ASSERT_EQ(trained_->code, 0) << trained_->err;
+  const std::string file = (*folder_ / "clips.fib").string(), clip = (clips() / "slow" / "0.mp4").string();
+  const Outcome compiled = run_fib("compile --quiet --run " + run().string() + " -o " + file);
+  ASSERT_EQ(compiled.code, 0) << compiled.err;
+  const auto top_of = [&](const std::string& subject) {
+    const Outcome outcome = run_fib("classify --json " + subject + " " + clip);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out)[0]["top"];
+  };
+  const json by_engine = top_of("--engine " + file), by_run = top_of("--run " + run().string());
+  ASSERT_EQ(by_engine.size(), by_run.size());
+  for (size_t i = 0; i < by_run.size(); ++i) {
+    EXPECT_EQ(by_engine[i]["label"], by_run[i]["label"]);
+    EXPECT_NEAR(by_engine[i]["logit"], by_run[i]["logit"], 1e-4);
+  }
+  const std::string data = " --data clips:" + clips().string();
+  const Outcome judged = run_fib("eval --json --engine " + file + data);
+  ASSERT_EQ(judged.code, 0) << judged.err;
+  EXPECT_NEAR(json::parse(judged.out)["loss"], json::parse(run_fib("eval --json --run " + run().string()).out)["loss"],
+              1e-4);
+  const Outcome images = run_fib("eval --engine " + file + " --data fashion-mnist");
+  EXPECT_EQ(images.code, 2);
+  EXPECT_TRUE(mentions(images.err, "mini_timesformer takes clips, fashion-mnist has images")) << images.err;
+}
+
 TEST_F(Video, has_attention_maps_and_a_page_with_strips_of_frames) {
   ASSERT_EQ(trained_->code, 0) << trained_->err;
   const std::string svg = (*folder_ / "maps.svg").string(), page = (*folder_ / "report.html").string();

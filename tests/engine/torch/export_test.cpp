@@ -12,19 +12,14 @@
 
 #include "base/npy.h"
 #include "engine/torch/record.h"
+#include "engine/torch/some_model.h"
 
 namespace fib::engine {
 namespace {
 
-models::ModelPtr fresh_model(const std::string& name, const std::string& attention) {
-  models::Options options;
-  options.attention = AttentionSpec::parse(attention);
-  models::ModelPtr model = models::make(name, options);
-  model->eval();
-  return model;
+Graph recorded(const std::string& name, const std::string& attention) {
+  return record(*test::some_model(name, attention));
 }
-
-Graph recorded(const std::string& name, const std::string& attention) { return record(*fresh_model(name, attention)); }
 
 onnx::ModelProto exported(const Graph& graph, const OnnxOptions& options = {}) {
   onnx::ModelProto model;
@@ -46,10 +41,8 @@ int constants_named(const onnx::ModelProto& model, const std::string& prefix) {
   return count;
 }
 
-constexpr const char* kMinis[] = {"mini_vit", "mini_convit", "mini_swin", "mini_iformer", "mini_cvt", "mini_mvitv2"};
-
 TEST(Onnx, takes_every_backbone_in_both_forms_of_attention) {
-  for (const char* name : kMinis) {
+  for (const std::string& name : test::minis()) {
     const Graph graph = recorded(name, "fibottention");
     for (const AttentionForm form : {AttentionForm::smaller, AttentionForm::gather, AttentionForm::mask}) {
       SCOPED_TRACE(name);
@@ -105,12 +98,9 @@ void save(const std::filesystem::path& file, const at::Tensor& t) {
 
 /// A model, images and what LibTorch makes of them, as BASE.onnx, BASE.images.npy and BASE.logits.npy.
 void leave_files(const std::string& base, const std::string& name, const std::string& attention, AttentionForm form) {
-  torch::manual_seed(5);
   const at::NoGradGuard no_grad;
-  const models::ModelPtr model = fresh_model(name, attention);
-  for (at::Tensor& p : model->parameters()) p.add_(at::randn_like(p) * 0.05);
-  const models::Dimensions& d = model->dimensions();
-  const at::Tensor images = at::randn({2, d.options.channels, d.height, d.width});
+  const models::ModelPtr model = test::some_model(name, attention);
+  const at::Tensor images = test::noise_for(*model, 2);
   write_onnx(record(*model), base + ".onnx", {17, form, {}});
   save(base + ".images.npy", images);
   save(base + ".logits.npy", model->forward(images).contiguous());
@@ -120,7 +110,7 @@ TEST(Onnx, leaves_files_for_a_runtime) {
   const char* folder = std::getenv("FIB_ONNX_FILES");
   if (folder == nullptr) GTEST_SKIP() << "FIB_ONNX_FILES does not say where; scripts/compare-onnxruntime.sh does";
   const auto base = [&](const std::string& name) { return std::string(folder) + "/" + name; };
-  for (const std::string name : kMinis) {
+  for (const std::string& name : test::minis()) {
     leave_files(base(name + " full"), name, "full", AttentionForm::smaller);
     leave_files(base(name + " fibottention gather"), name, "fibottention", AttentionForm::gather);
     leave_files(base(name + " fibottention mask"), name, "fibottention", AttentionForm::mask);

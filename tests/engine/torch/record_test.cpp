@@ -6,27 +6,12 @@
 
 #include <algorithm>
 
+#include "engine/torch/some_model.h"
 #include "engine/torch/translate.h"
 #include "oracle/graph_oracle.h"
 
 namespace fib::engine {
 namespace {
-
-models::ModelPtr made(const std::string& name, const std::string& attention) {
-  torch::manual_seed(7);
-  models::Options options;
-  options.attention = AttentionSpec::parse(attention);
-  models::ModelPtr model = models::make(name, options);
-  model->eval();
-  const at::NoGradGuard no_grad;
-  // Weights that leave no part of the model without effect.
-  for (auto& item : model->named_parameters()) item.value().add_(at::randn_like(item.value()) * 0.1);
-  for (auto& item : model->named_buffers()) {
-    if (item.key().ends_with("running_mean")) item.value().normal_(0.0, 0.2);
-    if (item.key().ends_with("running_var")) item.value().uniform_(0.5, 2.0);
-  }
-  return model;
-}
 
 test::Array array_of(const at::Tensor& t) {
   const at::Tensor numbers = t.to(at::kDouble).contiguous();
@@ -35,10 +20,7 @@ test::Array array_of(const at::Tensor& t) {
 
 /// Over the largest logit.
 double error_of(models::Model& model, const Graph& graph, int64_t batch) {
-  const models::Dimensions& d = model.dimensions();
-  std::vector<int64_t> sizes{batch, d.options.channels, d.height, d.width};
-  if (d.takes_clips()) sizes.insert(sizes.begin() + 2, d.frames());
-  const at::Tensor images = at::randn(sizes);
+  const at::Tensor images = test::noise_for(model, batch);
   const at::NoGradGuard no_grad;
   const test::Array wanted = array_of(model.forward(images)), got = test::evaluate(graph, array_of(images));
   EXPECT_EQ(got.sizes, wanted.sizes);
@@ -55,17 +37,11 @@ size_t count_of(const Graph& graph, Op op) {
   return static_cast<size_t>(std::count_if(graph.nodes.begin(), graph.nodes.end(), is));
 }
 
-const std::vector<std::string>& minis() {
-  static const std::vector<std::string> names = {"mini_vit", "mini_convit", "mini_swin",       "mini_iformer",
-                                                 "mini_cvt", "mini_mvitv2", "mini_timesformer"};
-  return names;
-}
-
 TEST(Record, gives_the_module_s_logits_for_every_backbone) {
-  for (const std::string& name : minis()) {
+  for (const std::string& name : test::minis()) {
     for (const char* attention : {"full", "fibottention", "topk"}) {
       SCOPED_TRACE(name + " " + attention);
-      const models::ModelPtr model = made(name, attention);
+      const models::ModelPtr model = test::some_model(name, attention);
       EXPECT_LT(error_of(*model, record(*model), 1), 2e-5);
     }
   }
@@ -74,23 +50,23 @@ TEST(Record, gives_the_module_s_logits_for_every_backbone) {
 TEST(Record, gives_the_module_s_logits_for_every_mechanism) {
   for (const attention::MechanismInfo& m : attention::mechanisms()) {
     SCOPED_TRACE(m.name);
-    const models::ModelPtr model = made("mini_vit", m.name);
+    const models::ModelPtr model = test::some_model("mini_vit", m.name);
     EXPECT_LT(error_of(*model, record(*model), 1), 2e-5);
   }
-  const models::ModelPtr model = made("mini_vit", "fibottention-modified:masking=zero");
+  const models::ModelPtr model = test::some_model("mini_vit", "fibottention-modified:masking=zero");
   EXPECT_LT(error_of(*model, record(*model), 1), 2e-5);
 }
 
 TEST(Record, leaves_the_number_of_images_open) {
-  for (const std::string& name : minis()) {
+  for (const std::string& name : test::minis()) {
     SCOPED_TRACE(name);
-    const models::ModelPtr model = made(name, "fibottention");
+    const models::ModelPtr model = test::some_model(name, "fibottention");
     EXPECT_LT(error_of(*model, record(*model), 3), 2e-5);
   }
 }
 
 TEST(Record, holds_attention_as_what_it_is) {
-  const models::ModelPtr model = made("mini_vit", "fibottention:wmin=2");
+  const models::ModelPtr model = test::some_model("mini_vit", "fibottention:wmin=2");
   const Graph graph = record(*model);
   const std::vector<attention::MechanismPtr> layers = model->attentions();
   ASSERT_EQ(count_of(graph, Op::attention), layers.size());
@@ -104,7 +80,7 @@ TEST(Record, holds_attention_as_what_it_is) {
 }
 
 TEST(Record, makes_batch_norms_part_of_what_stands_before) {
-  const models::ModelPtr model = made("mini_iformer", "full");
+  const models::ModelPtr model = test::some_model("mini_iformer", "full");
   const Graph graph = record(*model);
   // What is left is the norm of the mean before the classifier, and the gates.
   const size_t layers = model->attentions().size();
@@ -112,7 +88,7 @@ TEST(Record, makes_batch_norms_part_of_what_stands_before) {
 }
 
 TEST(Record, names_constants_like_the_parameters) {
-  const models::ModelPtr model = made("mini_vit", "full");
+  const models::ModelPtr model = test::some_model("mini_vit", "full");
   const Graph graph = record(*model);
   for (const char* name :
        {"cls_token", "pos_embed", "patch_embed.proj.weight", "blocks.2.mlp.fc2.bias", "head.weight"}) {
@@ -122,7 +98,7 @@ TEST(Record, names_constants_like_the_parameters) {
 }
 
 TEST(Record, leaves_the_model_as_it_was) {
-  const models::ModelPtr model = made("mini_vit", "full");
+  const models::ModelPtr model = test::some_model("mini_vit", "full");
   record(*model);
   for (const at::Tensor& p : model->parameters()) EXPECT_TRUE(p.requires_grad());
   const at::Tensor images = at::randn({1, 3, 64, 64});
