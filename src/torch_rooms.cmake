@@ -16,7 +16,8 @@ target_link_libraries(fib_names PUBLIC fib_tables)
 add_library(fibottention_torch SHARED)
 target_link_libraries(fibottention_torch PRIVATE fib_ops fib_names)
 install(TARGETS fibottention_torch)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fibottention DESTINATION ${CMAKE_INSTALL_LIBDIR}/python3/dist-packages
+# Debian's Python looks there, whatever folder libraries have.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/fibottention DESTINATION lib/python3/dist-packages
         PATTERN __pycache__ EXCLUDE)
 if(NOT FIB_BUILD_PROGRAM)
   return()

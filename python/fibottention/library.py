@@ -2,6 +2,7 @@
 """Finds libfibottention_torch.so and gives it to torch."""
 
 import os
+import sysconfig
 from pathlib import Path
 from typing import List, Optional, Union
 
@@ -16,7 +17,8 @@ def candidates() -> List[Path]:
     if named:
         return [Path(named)]
     package = Path(__file__).resolve().parent
-    around = [parent / folder for parent in package.parents for folder in ("", "build", "lib")]
+    machine = sysconfig.get_config_var("MULTIARCH") or ""  # a folder of Debian's lib
+    around = [parent / folder for parent in package.parents for folder in ("", "build", "lib", machine)]
     return [folder / NAME for folder in [package, *around, Path("/usr/local/lib")]]
 
 

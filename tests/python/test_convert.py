@@ -6,8 +6,10 @@ import doctest
 import io
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import unittest
 import warnings
@@ -401,12 +403,24 @@ class Package(unittest.TestCase):
             subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder,
                             "--config-settings", f"library={fibottention.load_library()}", str(TOP)], check=True,
                            env={**os.environ, "PYTHONPATH": "", "PIP_ROOT_USER_ACTION": "ignore"})
-            code = "import fibottention as f; print(f.__file__); print(f.support('full', tokens=3, heads=1).patch_pairs)"
-            environment = {**os.environ, "PYTHONPATH": folder}
-            environment.pop("FIBOTTENTION_LIBRARY", None)
-            ran = subprocess.run([sys.executable, "-B", "-c", code], env=environment, cwd="/", text=True, capture_output=True)
-            self.assertEqual(ran.stdout, f"{folder}/fibottention/__init__.py\n9\n", ran.stderr)
+            self.check_import(folder)
             self.assertTrue((Path(folder) / "fibottention/py.typed").exists())
+
+    def test_finds_its_library_where_debian_puts_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            modules, libraries = (Path(folder) / "lib" / place for place in ("python3/dist-packages",
+                                                                            sysconfig.get_config_var("MULTIARCH") or ""))
+            shutil.copytree(TOP / "python/fibottention", modules / "fibottention")
+            libraries.mkdir(exist_ok=True)
+            (libraries / "libfibottention_torch.so").symlink_to(fibottention.load_library())
+            self.check_import(modules)
+
+    def check_import(self, folder):
+        code = "import fibottention as f; print(f.__file__); print(f.support('full', tokens=3, heads=1).patch_pairs)"
+        environment = {**os.environ, "PYTHONPATH": str(folder)}
+        environment.pop("FIBOTTENTION_LIBRARY", None)
+        ran = subprocess.run([sys.executable, "-B", "-c", code], env=environment, cwd="/", text=True, capture_output=True)
+        self.assertEqual(ran.stdout, f"{folder}/fibottention/__init__.py\n9\n", ran.stderr)
 
 
 def load_tests(loader, tests, pattern):
