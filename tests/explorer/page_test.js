@@ -168,6 +168,15 @@ async function everythingHasAName(browser) {
   await page.close();
 }
 
+async function aLinkShowsWhatItSays(browser) {
+  const page = await openPage(browser, "#a=local:w=3&grid=5x4&heads=2&cls=0&query=7");
+  assert.match(await text(page, "#said"), /^Row 2, column 4\. local:w=3: all heads together look at 6 of 20 patches\.$/);
+  await Promise.all([page.waitForNavigation(), page.evaluate(() => { location.hash = "#a=dilation:c=4,w=9&grid=5x4&heads=2&cls=0"; })]);
+  await page.waitForSelector("body[data-ready=yes]");
+  assert.equal(await page.evaluate(() => JSON.stringify(results[0].answer.pattern.heads[1].offsets)), "[4,8]");
+  await page.close();
+}
+
 async function takeShots(browser) {
   for (const width of [1280, 390]) {
     for (const dark of [false, true]) {
@@ -184,7 +193,7 @@ async function takeShots(browser) {
 async function main() {
   const browser = await puppeteer.launch({ executablePath: process.env.CHROMIUM, headless: true, args: ["--no-sandbox"] });
   const tests = [everyMechanismAgreesWithTheProgram, theLinesMakeTheSame, optionsAreChosenAndRefused, aPatchIsChosenByMouseAndKeys,
-    anOwnImageIsShown, everythingFitsAPhone, everythingHasAName];
+    anOwnImageIsShown, aLinkShowsWhatItSays, everythingFitsAPhone, everythingHasAName];
   try {
     if (process.env.SHOTS) await takeShots(browser);
     for (const test of tests) {

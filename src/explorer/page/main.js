@@ -108,6 +108,8 @@ async function start() {
   buildImageTools();
   showAll();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", changed);
+  // Another link opened in the same tab.
+  addEventListener("hashchange", () => location.reload());
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; changed(); } });
   document.body.dataset.ready = "yes";
