@@ -53,6 +53,8 @@ a { color: var(--accent); }
   background: linear-gradient(90deg, #000004, #57106e, #bc3754, #f98e09, #fcffa4); }
 .maps td, .maps th { border: 0; padding: .25rem .35rem; text-align: left; vertical-align: top; }
 .maps thead th { padding-top: .5rem; }
+.maps thead tr + tr th:first-child { position: static; }
+.maps thead .run { font-size: .82rem; white-space: nowrap; }
 .keys { flex: 0 1 17.5rem; width: 17.5rem; }
 .looks { position: relative; touch-action: none; cursor: crosshair; }
 .looks img, .looks svg { display: block; width: 100%; height: auto; border-radius: 0; }
