@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `cmake --install` gives: headers, library, program, a CMake package and a pkg-config file.
+# What `cmake --install` gives: headers, library, program with man pages and completions, a CMake package and a pkg-config file.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fibottention)
@@ -15,6 +15,10 @@ if(TARGET fib)
     endif()
   endforeach()
   install(DIRECTORY recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/fibottention)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/manual/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${PROJECT_BINARY_DIR}/completions/bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME fib)
+  install(FILES ${PROJECT_BINARY_DIR}/completions/zsh DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions RENAME _fib)
+  install(FILES ${PROJECT_BINARY_DIR}/completions/fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d RENAME fib.fish)
 endif()
 
 install(EXPORT fibottention-targets NAMESPACE fibottention:: DESTINATION ${package_dir})

@@ -42,7 +42,7 @@ load_help() {
   local command=$1 second=${2:-}
   [[ -v help_of[$command] ]] || help_of[$command]=$("$fib" "$command" --help 2>/dev/null || true)
   key=$command
-  [[ ${help_of[$command]} == *"[OPTIONS] SUBCOMMAND"* && $second =~ ^[a-z-]+$ ]] || return 0
+  [[ ${help_of[$command]} == *"[OPTIONS] COMMAND"* && $second =~ ^[a-z-]+$ ]] || return 0
   grep -qE "^  $second " <<<"${help_of[$command]}" || { complain "there is no command 'fib $command $second'"; return 0; }
   key="$command $second"
   [[ -v help_of[$key] ]] || help_of[$key]=$("$fib" "$command" "$second" --help 2>/dev/null || true)

@@ -32,7 +32,7 @@ echo
 for attention in full fibottention; do
   rm -rf "${out:?}/$attention"
   echo "== $attention"
-  "$fib" train --recipe recipes/demo.toml --attention "$attention" --out "$out/$attention" "$@"
+  "$fib" train --recipe demo --attention "$attention" --out "$out/$attention" "$@"
   echo
 done
 
@@ -51,8 +51,8 @@ cat <<TEXT
 
   Try next
     build/fib pattern --tokens 196 --heads 12 --svg pattern.svg      what the twelve heads look at
-    build/fib train --recipe recipes/demo.toml --modified --out build/demo/modified
-    build/fib train --recipe recipes/fashion-mnist.toml --out runs/fashion    all images, ten epochs
+    build/fib train --recipe demo --modified --out build/demo/modified
+    build/fib train --recipe fashion-mnist --out runs/fashion                 all images, ten epochs
     build/fib eval --run $out/fibottention                     the test again, from the saved weights
     build/fib analyze attention-maps --run $out/full --run $out/fibottention --index 3 -o maps.png
     build/fib reproduce --list                                       the paper's tables and figures, one command each

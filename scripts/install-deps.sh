@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing; says which, and does nothing when all are there.
-# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test lint sanitize explorer (default: core robots torch test)
+# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test package lint sanitize explorer (default: core robots torch test)
 set -euo pipefail
 
 declare -A groups=(
@@ -11,7 +11,8 @@ declare -A groups=(
   [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev libmujoco-dev libosmesa6-dev
             libhdf5-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp libonnx-dev libprotobuf-dev dataset-fashion-mnist"
-  [test]="libgtest-dev python3 python3-torch python3-torchvision python3-pip python3-venv iproute2"
+  [test]="libgtest-dev python3 python3-torch python3-torchvision python3-pip python3-venv iproute2 groff-base zsh fish"
+  [package]="dpkg-dev file lintian"
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
   [explorer]="emscripten nlohmann-json3-dev libfmt-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"

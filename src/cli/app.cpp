@@ -10,8 +10,9 @@
 
 #include "base/nearest.h"
 #include "base/printable.h"
+#include "cli/manual.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/output.h"
 #include "version.h"
 
 namespace fib::cli {
@@ -22,12 +23,12 @@ constexpr int kFailure = 1, kUsage = 2;
 int complain(const std::string& message, int code) {
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
-  say("fib: " + line);
+  say_error(line);
   return code;
 }
 
-constexpr const char* kHeadings[] = {"Patterns and attention", "Models and data", "Training", "Trained models",
-                                     "Speed and the paper"};
+constexpr const char* kHeadings[] = {"Patterns and attention", "Models and data",     "Training",
+                                     "Trained models",         "Speed and the paper", "This program"};
 
 const char* heading(const Command& command) { return kHeadings[static_cast<size_t>(command.title.topic)]; }
 
@@ -39,15 +40,15 @@ std::string overview() {
   std::string text =
       "fib: sparse attention that is really sparse.\n\n"
       "Each head looks at keys whose distance stands in its own row of the Wythoff array.\n";
+  const bool color = shows_color(stdout);
   std::string above;
   for (const Command& c : command_table()) {
     if (is_part_of_a_group(c)) continue;
-    if (std::exchange(above, heading(c)) != heading(c)) text += fmt::format("\n{}\n", heading(c));
+    if (std::exchange(above, heading(c)) != heading(c))
+      text += "\n" + emphasized(heading(c), Emphasis::heading, color) + "\n";
     text += fmt::format("  fib {:<12} {}\n", c.title.name, c.title.summary);
   }
-  return text +
-         "\nTry    fib pattern --tokens 196 --heads 12 --svg pattern.svg\n"
-         "Help   fib --help, fib pattern --help\n";
+  return text + "\nTry    fib pattern --tokens 196 --heads 12 --svg pattern.svg\n";
 }
 
 /// The innermost command that was named, or the program itself.
@@ -84,12 +85,20 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
+/// Some commands have eighty options: the nearest is told, the others are left to help.
+std::string unknown_option(const CLI::App& app, const std::string& given) {
+  const std::string word = given.substr(0, given.find('=')), help = "fib " + command_path(app) + "--help";
+  if (const auto guess = nearest(word, option_names(app)))
+    return fmt::format("unknown option {}, did you mean '{}'? See {}", in_quotes(word), *guess, help);
+  return fmt::format("unknown option {}; see {}", in_quotes(word), help);
+}
+
 /// What CLI11 could not place, as one line with the nearest thing that exists.
 std::string explain_extras(const CLI::App& app) {
   const std::vector<std::string> extras = app.remaining(true);
   const auto option =
       std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind('-', 0) == 0; });
-  if (option != extras.end()) return unknown_name("option", option->substr(0, option->find('=')), option_names(app));
+  if (option != extras.end()) return unknown_option(app, *option);
   const std::vector<std::string> names = command_names(*selected(app));
   if (!names.empty()) return unknown_name("command", extras.front(), names);
   return fmt::format("unexpected argument {}; see fib {}--help", in_quotes(extras.front()), command_path(app));
@@ -120,14 +129,15 @@ void add_command(CLI::App& app, const Command& command, const Globals& globals) 
     name.erase(0, space + 1);
   }
   CLI::App* added = parent->add_subcommand(name, command.title.summary);
-  if (parent == &app) added->group(heading(command));
+  added->group(parent == &app ? heading(command) : "Commands");
   added->fallthrough();
   command.declare(*added, globals);
 }
 
 void set_up(CLI::App& app, Globals& globals) {
   globals.threads = std::max(1u, std::thread::hardware_concurrency());
-  app.set_version_flag("--version", version_text());
+  app.set_help_flag("-h,--help", "this help");
+  app.set_version_flag("-V,--version", version_text(), "version, commit and kind of build");
   add_integer(app, "--threads", globals.threads, {1, 1024}, "threads to compute with; all cores by default");
   app.add_flag("--quiet", globals.quiet, "no tables, notes or progress");
   app.require_subcommand(0, 1);
@@ -168,8 +178,11 @@ int run_app(int argc, const char* const* argv, const Hooks& hooks) {
     return 0;
   } catch (const Exit& request) {
     return request.code;
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", help_text(manual_of(*selected(app)), {columns_of(stdout), shows_color(stdout)}));
+    return 0;
   } catch (const CLI::Success& request) {
-    return app.exit(request);  // --help and --version
+    return app.exit(request);  // --version
   } catch (const CLI::ExtrasError&) {
     return complain(explain_extras(app), kUsage);
   } catch (const CLI::ParseError& e) {

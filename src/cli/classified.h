@@ -11,6 +11,7 @@
 
 #include "base/printable.h"
 #include "cli/output.h"
+#include "cli/standard_streams.h"
 #include "data/labels.h"
 #include "report/table.h"
 
@@ -40,13 +41,21 @@ std::string classified_text(const Image& image) {
   return printable(image.file, 200) + "\n" + table.to_string() + "\n";
 }
 
+/// The files to read; "-" is standard input.
+inline std::vector<std::string> image_files(StandardStreams& streams, std::vector<std::string> images) {
+  for (std::string& image : images) image = streams.input("IMAGE", image);
+  return images;
+}
+
 /// The results of some files, shown or collected; how many there are.
 template <class Image>
-size_t show_classified(const std::vector<Image>& images, bool text, nlohmann::ordered_json& json) {
+size_t show_classified(std::vector<Image> images, const StandardStreams& streams, bool text,
+                       nlohmann::ordered_json& json) {
   size_t classified = 0;
-  for (const Image& image : images) {
+  for (Image& image : images) {
+    image.file = streams.shown(image.file);
     if (!image.error.empty()) {
-      say("fib: " + image.error);
+      say_error(image.error);
       continue;
     }
     json.push_back(classified_json(image));

@@ -20,7 +20,7 @@ struct Globals {
 };
 
 /// The headings of the overview, in its order.
-enum class Topic { patterns, models, training, trained, measures };
+enum class Topic { patterns, models, training, trained, measures, program };
 
 struct Title {
   const char* name;  ///< "analyze corruption" is the command corruption of the command analyze

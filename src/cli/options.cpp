@@ -43,6 +43,14 @@ CLI::Validator integer_within(IntegerRange range) {
   return CLI::Validator(refuse_others, "");
 }
 
+CLI::Validator word_among(const std::vector<std::string>& words) {
+  const auto refuse_others = [words](const std::string& text) {
+    if (std::ranges::find(words, text) != words.end()) return std::string();
+    return fmt::format("must be {}, got {}", fmt::join(words, " or "), in_quotes(text));
+  };
+  return CLI::Validator(refuse_others, "");
+}
+
 /// The same for one attention and for several.
 template <class Arguments>
 void add_shorthands(CLI::App& app, Arguments& a) {
@@ -101,6 +109,21 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, double& target, 
   return app.add_option(name, target, help)->check(number_within(range))->type_name("X");
 }
 
+CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& target,
+                        const std::vector<std::string>& words, const std::string& help) {
+  return app.add_option(name, target, help)
+      ->check(word_among(words))
+      ->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
+
+CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& target,
+                         const std::vector<std::string>& words, const std::string& help) {
+  return app.add_option(name, target, help)
+      ->delimiter(',')
+      ->check(word_among(words))
+      ->type_name(fmt::format("{},…", fmt::join(words, "|")));
+}
+
 void check_ending(const std::string& option, const std::string& file, const std::string& ending) {
   if (file.size() > ending.size() && file.ends_with(ending)) return;
   throw std::invalid_argument(fmt::format("{} takes a name that ends in {}, got {}", option, ending, in_quotes(file)));
@@ -152,9 +175,8 @@ std::vector<AttentionSpec> attention_specs(const AttentionListArguments& a) {
 }
 
 void add_attention_in_option(CLI::App& app, ClipArguments& a) {
-  app.add_option("--attention-in", a.attention_in,
-                 "of a model for clips: which attention is this one; joint is over all patches of all frames")
-      ->check(CLI::IsMember(models::attention_in_names()));
+  add_choice(app, "--attention-in", a.attention_in, models::attention_in_names(),
+             "of a model for clips: which attention is this one; joint is over all patches of all frames");
 }
 
 void add_clip_options(CLI::App& app, ClipArguments& a) {

@@ -40,6 +40,13 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, double& target, 
 /// The numbers of a list R,G,B, or one for all. Throws CLI::ValidationError.
 CLI::Validator number_within(NumberRange range);
 
+/// An option that takes one of these words: help shows them, and shells complete them.
+CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& target,
+                        const std::vector<std::string>& words, const std::string& help);
+/// The same for several, divided by commas.
+CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& target,
+                         const std::vector<std::string>& words, const std::string& help);
+
 /// Throws std::invalid_argument, naming the option, unless the file's name ends so; an empty one never does.
 void check_ending(const std::string& option, const std::string& file, const std::string& ending);
 

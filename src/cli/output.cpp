@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "base/printable.h"
+#include "report/drawing.h"
 #include "report/table.h"
 
 namespace fib::cli {
@@ -20,10 +22,15 @@ constexpr size_t kLongestLine = 4000;
 /// The one that is on the terminal: another message must not be written behind it.
 StatusLine* current_line = nullptr;
 
-size_t terminal_columns() {
+size_t terminal_columns(int descriptor) {
   winsize size{};
   constexpr size_t kUsual = 80;
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : kUsual;
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : kUsual;
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
 }
 
 }  // namespace
@@ -38,8 +45,35 @@ void say(const std::string& line) {
   fmt::print(stderr, "{}\n", printable(line, kLongestLine));
 }
 
+void say_error(const std::string& line) {
+  if (current_line != nullptr) current_line->clear();
+  fmt::print(stderr, "{} {}\n", emphasized("fib:", Emphasis::error, shows_color(stderr)),
+             printable(line, kLongestLine));
+}
+
+bool shows_color(std::FILE* stream) {
+  const char* terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return isatty(fileno(stream)) != 0 && !dumb && !is_set("NO_COLOR");
+}
+
+size_t columns_of(std::FILE* stream) {
+  constexpr size_t kElsewhere = 100;
+  return isatty(fileno(stream)) != 0 ? terminal_columns(fileno(stream)) : kElsewhere;
+}
+
+std::string emphasized(const std::string& text, Emphasis emphasis, bool color) {
+  if (!color) return text;
+  return (emphasis == Emphasis::error ? "\033[1;31m" : "\033[1m") + text + "\033[0m";
+}
+
 void say_written(const std::string& file, bool quiet, const std::string& details) {
   if (!quiet) fmt::print("wrote {}{}{}\n", printable(file, kLongestLine), details.empty() ? "" : " ", details);
+}
+
+void write_plot(const report::Drawing& drawing, const std::string& file, bool quiet) {
+  report::write_drawing(drawing, file);
+  say_written(file, quiet);
 }
 
 void print_json(const nlohmann::ordered_json& json) {
@@ -54,7 +88,7 @@ StatusLine::~StatusLine() {
 }
 
 /// The last column stays free: some terminals begin a new line there.
-size_t StatusLine::room() { return terminal_columns() - 1; }
+size_t StatusLine::room() { return terminal_columns(STDERR_FILENO) - 1; }
 
 void StatusLine::show(const std::string& text) {
   if (!visible_) return;

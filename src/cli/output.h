@@ -3,19 +3,39 @@
 // run into.
 #pragma once
 
+#include <cstdio>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+
+namespace fib::report {
+struct Drawing;
+}
 
 namespace fib::cli {
 
 /// A line on stderr that stays. A status that stands there is removed first and comes back below.
 void say(const std::string& line);
 
+/// The same for what went wrong: "fib: line".
+void say_error(const std::string& line);
+
 /// "wrote FILE", on stdout unless quiet.
 void say_written(const std::string& file, bool quiet, const std::string& details = "");
 
+/// Writes a drawing and says so.
+void write_plot(const report::Drawing& drawing, const std::string& file, bool quiet);
+
 /// One line on stdout. Names need not be UTF-8; what is not is replaced.
 void print_json(const nlohmann::ordered_json& json);
+
+/// Whether it is a terminal that shows color, and nobody has set NO_COLOR.
+bool shows_color(std::FILE* stream);
+/// Of a terminal; a hundred elsewhere, where lines are read by other means.
+size_t columns_of(std::FILE* stream);
+
+enum class Emphasis { heading, error };
+/// As it is where there is no color.
+std::string emphasized(const std::string& text, Emphasis emphasis, bool color);
 
 /// One line on a terminal that is written over, cut to the terminal's width, and gone in the end.
 class StatusLine {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/recipe_options.h"
 
+#include <fmt/format.h>
+
+#include "cli/manual.h"
+#include "cli/recipe_files.h"
 #include "training/recipe/toml.h"
 
 namespace fib::cli {
@@ -10,41 +14,87 @@ using training::Option;
 using training::Recipe;
 
 /// As it is typed on a command line: text without quotes, several numbers as LOW,HIGH.
-std::string default_text(const Option& option) {
-  static const Recipe defaults;
-  const Option::Value value = option.get(defaults);
-  if (const auto* word = std::get_if<std::string>(&value)) return word->empty() ? "TEXT" : *word;
+std::string default_text(const Option& option, const Recipe& base) {
+  const Option::Value value = option.get(base);
+  if (const auto* word = std::get_if<std::string>(&value)) return *word;
+  if (const auto* on = std::get_if<bool>(&value)) return *on ? "on" : "off";
   std::string text = training::to_toml(value);
   std::erase_if(text, [](char c) { return c == '[' || c == ']' || c == ' '; });
   return text;
 }
 
-void add_flag(CLI::App& app, RecipeArguments& arguments, const Option& option) {
-  const auto keep = [&arguments, &option](const std::string& text) { arguments.given.emplace_back(&option, text); };
-  CLI::Option* flag = option.is_switch()
-                          ? app.add_flag_function(
-                                option.flag(), [keep](int64_t on) { keep(on > 0 ? "true" : "false"); }, option.help)
-                          : app.add_option_function<std::string>(option.flag(), keep, option.help);
-  flag->group("Options: " + option.section);
-  if (!option.is_switch()) flag->type_name(default_text(option));
+/// Of text that is no choice: what other commands call it.
+std::string word_value(const std::string& key) {
+  if (key == "model") return "MODEL";
+  if (key == "data") return "DATA";
+  return key == "weights" ? "FILE" : "TEXT";
+}
+
+/// What the option takes, as help shows it.
+std::string value_text(const Option& option) {
+  if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, "|"));
+  if (std::holds_alternative<std::string Recipe::*>(option.field)) return word_value(option.key);
+  if (std::holds_alternative<training::Span Recipe::*>(option.field)) return "LOW,HIGH";
+  if (std::holds_alternative<Option::Numbers Recipe::*>(option.field)) return "X,X,…";
+  return std::holds_alternative<int64_t Recipe::*>(option.field) ? "N" : "X";
+}
+
+/// "--skip-bad" and, for recipes that have it, "--no-skip-bad".
+CLI::Option* add_switch(CLI::App& app, RecipeArguments& arguments, const Option& option) {
+  const std::string flag = option.flag();
+  return app.add_flag_function(
+      fmt::format("{},!--no-{}", flag, flag.substr(2)),
+      [&arguments, &option](int64_t on) { arguments.given.emplace_back(&option, on > 0 ? "true" : "false"); },
+      option.help);
+}
+
+CLI::Option* add_flag(CLI::App& app, RecipeArguments& arguments, const Option& option) {
+  if (option.is_switch()) return add_switch(app, arguments, option);
+  const auto keep = [&arguments, &option](const std::string& text) {
+    Recipe scratch;
+    option.parse(scratch, text);  // what it does not accept is refused now, before torch is loaded
+    arguments.given.emplace_back(&option, text);
+  };
+  return app.add_option_function<std::string>(option.flag(), keep, option.help)->type_name(value_text(option));
+}
+
+/// The heading that help puts above the options of a section.
+std::string group_of(const std::string& section) { return fmt::format("Recipe, [{}]", section); }
+
+void group_attention(CLI::App& app, RecipeHelp help) {
+  for (const char* name : {"--attention", "--wmin", "--wmax", "--modified"})
+    app.get_option(name)->group(help == RecipeHelp::all ? group_of("model") : kUnlisted);
 }
 
 bool given(const RecipeArguments& arguments, const char* flag) { return arguments.app->count(flag) > 0; }
 
 }  // namespace
 
-void add_recipe_options(CLI::App& app, RecipeArguments& arguments) {
+void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe& base, RecipeHelp help) {
+  const Recipe usual;
   arguments.app = &app;
-  app.add_option("--recipe", arguments.recipe, "options from a file; those given here override it")
-      ->type_name("F.toml");
+  app.add_option("--recipe", arguments.recipe,
+                 "options from a file, or from a recipe that is found by its name; those given here override it")
+      ->check(CLI::Validator(
+          [](const std::string& given) {
+            find_recipe(given);  // throws where there is none, before torch is loaded
+            return std::string();
+          },
+          ""))
+      ->type_name("RECIPE");
   add_attention_options(app, arguments.attention);
-  for (const Option& option : training::options())
+  group_attention(app, help);
+  for (const Option& option : training::options()) {
     // --threads is understood by every command, --attention has shorthands.
-    if (option.key != "threads" && option.key != "attention") add_flag(app, arguments, option);
+    if (option.key == "threads" || option.key == "attention") continue;
+    const std::string fallback = default_text(option, base);
+    const bool listed = help == RecipeHelp::all || fallback != default_text(option, usual);
+    add_flag(app, arguments, option)->group(listed ? group_of(option.section) : kUnlisted)->default_str(fallback);
+  }
 }
 
 Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
-  if (!arguments.recipe.empty()) training::read_toml_file(base, arguments.recipe);
+  if (!arguments.recipe.empty()) training::read_toml_file(base, find_recipe(arguments.recipe));
   for (const auto& [option, text] : arguments.given) option->parse(base, text);
   AttentionArguments attention = arguments.attention;
   if (!given(arguments, "--attention")) attention.attention = base.attention;

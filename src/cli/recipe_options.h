@@ -18,8 +18,11 @@ struct RecipeArguments {
   const CLI::App* app = nullptr;
 };
 
-/// --recipe and a flag per option, grouped by section. `arguments` must outlive the app.
-void add_recipe_options(CLI::App& app, RecipeArguments& arguments);
+/// There are sixty options, and one command that lists them; others list those whose default is another there.
+enum class RecipeHelp { all, what_differs };
+
+/// --recipe and a flag per option, grouped by section. `base` holds the defaults; `arguments` must outlive the app.
+void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const training::Recipe& base, RecipeHelp help);
 
 /// The file's values, then those of the command line, on top of `base`. Throws std::invalid_argument for what an option
 /// does not accept.

@@ -19,7 +19,7 @@ CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<fl
 void add_weights_options(CLI::App& app, SubjectArguments& a, Subjects subjects) {
   app.add_option("--weights", a.weights, "parameters with timm's names; the number of classes comes from here")
       ->type_name("F.safetensors");
-  app.add_option("--model", a.model, "a name of fib models; weights that fib has written tell it")->type_name("NAME");
+  app.add_option("--model", a.model, "a name of fib models; weights that fib has written tell it")->type_name("MODEL");
   add_attention_options(app, a.attention);
   add_attention_in_option(app, a.clip);
   const std::string help = "a run of fib train, instead of weights";
@@ -28,8 +28,7 @@ void add_weights_options(CLI::App& app, SubjectArguments& a, Subjects subjects) 
   if (subjects == Subjects::one) run->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified", "--attention-in"})
     app.get_option(other)->excludes(run);
-  app.add_option("--checkpoint", a.checkpoint, "which weights of the run: best, model or ema")
-      ->check(CLI::IsMember({"best", "model", "ema"}))
+  add_choice(app, "--checkpoint", a.checkpoint, {"best", "model", "ema"}, "which weights of the run")
       ->needs(run)
       ->capture_default_str();
 }
@@ -46,7 +45,7 @@ void add_preprocess_options(CLI::App& app, SubjectArguments& a) {
 void add_subject_options(CLI::App& app, SubjectArguments& a, Subjects subjects) {
   add_weights_options(app, a, subjects);
   app.add_option("--data", a.data, "NAME or NAME:PATH, fib datasets lists them; folder:PATH is an image folder")
-      ->type_name("KIND:PATH");
+      ->type_name("DATA");
   add_integer(app, "--batch", a.batch, {1, 65536}, "images computed at once")->capture_default_str();
   add_preprocess_options(app, a);
 }

@@ -20,6 +20,6 @@ struct TrainArguments {
 };
 
 /// --out, --resume, --json and the recipe's options.
-void add_train_options(CLI::App& command, TrainArguments& arguments);
+void add_train_options(CLI::App& command, TrainArguments& arguments, RecipeHelp help);
 
 }  // namespace fib::cli

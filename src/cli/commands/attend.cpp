@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "attention/arrays.h"
@@ -14,7 +15,8 @@
 #include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/output.h"
+#include "cli/standard_streams.h"
 #include "fibottention/attention.h"
 
 namespace fib::cli {
@@ -29,6 +31,7 @@ struct AttendArguments {
   attention::AttendFiles files;
   std::string masking;                                      ///< as written, empty when not given
   double scale = std::numeric_limits<double>::quiet_NaN();  ///< not given
+  bool json = false;
 };
 
 /// The mechanism without its masking, which models write among its options: masking=zero there is --masking zero here.
@@ -59,15 +62,19 @@ void declare(CLI::App& command, AttendArguments& a) {
   file("--out", a.files.out, "where the result [B,H,T,e] goes")->required();
   add_attention_options(command, a.attention);
   add_layer_options(command, a.layer);
-  command.add_option("--masking", a.masking, "exclude (default): other pairs weigh nothing; zero: they have score 0")
-      ->type_name("exclude|zero");
+  command.add_option("--masking", a.masking, "exclude: other pairs weigh nothing; zero: they have score 0")
+      ->type_name("exclude|zero")
+      ->default_str("exclude");
   add_number(command, "--scale", a.scale, {-kLargestScale, kLargestScale},
              "factor of the scores; 1/sqrt(d) by default");
   file("--grad-out", a.files.grad_out, "gradient of the result, [B,H,T,e]");
   file("--dq", a.files.dq, "where the gradient of the queries goes");
   file("--dk", a.files.dk, "where the gradient of the keys goes");
   file("--dv", a.files.dv, "where the gradient of the values goes");
-  command.footer("Example: fib attend --q q.npy --k k.npy --v v.npy --out out.npy --wmin 5 --wmax 65");
+  command.add_flag("--json", a.json, "what was computed and written, for machines");
+  command.footer(
+      "One of the arrays that are read may be -, standard input, and one of those that are written, standard output.\n"
+      "Example: fib attend --q q.npy --k k.npy --v v.npy --out out.npy --wmin 5 --wmax 65");
 }
 
 int64_t patches_of(const AttendArguments& a, const AttentionShape& shape) {
@@ -77,7 +84,34 @@ int64_t patches_of(const AttendArguments& a, const AttentionShape& shape) {
       fmt::format("'{}' has {} tokens, --cls {} leaves no patches", a.files.q, shape.query_tokens, a.layer.cls));
 }
 
-void run(const AttendArguments& a, const Globals& globals) {
+/// Names of files for "-".
+void use_streams(attention::AttendFiles& f, StandardStreams& streams) {
+  for (const auto& [option, file] : {std::pair{"--q", &f.q}, {"--k", &f.k}, {"--v", &f.v}, {"--grad-out", &f.grad_out}})
+    *file = streams.input(option, *file);
+  for (const auto& [option, file] : {std::pair{"--out", &f.out}, {"--dq", &f.dq}, {"--dk", &f.dk}, {"--dv", &f.dv}})
+    *file = streams.output(option, *file, ".npy");
+}
+
+nlohmann::ordered_json attend_json(const AttentionSpec& spec, const SupportSet& support, const AttentionShape& shape,
+                                   const std::vector<attention::WrittenArray>& written, NpyType type) {
+  auto files = nlohmann::ordered_json::array();
+  for (const auto& [file, sides] : written)
+    files.push_back({{"file", file}, {"shape", sides}, {"dtype", npy_type_name(type)}});
+  return {{"attention", spec.to_string()},
+          {"batch", shape.batch},
+          {"heads", shape.heads},
+          {"tokens", shape.query_tokens},
+          {"dim", shape.dim},
+          {"cls", support.cls()},
+          {"pairs", support.pairs()},
+          {"patch_pairs", support.patch_pairs()},
+          {"written", files}};
+}
+
+void run(const AttendArguments& given, const Globals& globals) {
+  AttendArguments a = given;
+  StandardStreams streams(a.json ? "--json" : "");
+  use_streams(a.files, streams);
   attention::check_files(a.files);
   require_threads(globals.threads);
   omp_set_num_threads(static_cast<int>(globals.threads));
@@ -89,8 +123,11 @@ void run(const AttendArguments& a, const Globals& globals) {
   const auto written = attention::attend(
       a.files, in, support,
       {.scale = std::isnan(a.scale) ? std::nullopt : std::optional(a.scale), .masking = masking_of(masking)});
+  if (a.json) return print_json(attend_json(spec, support, in.shape, written, in.q.type()));
   for (const auto& [file, shape] : written)
-    say_written(file, globals.quiet, fmt::format("{} {}", shape_text(shape), npy_type_name(in.q.type())));
+    say_written(file, globals.quiet || streams.output_used(),
+                fmt::format("{} {}", shape_text(shape), npy_type_name(in.q.type())));
+  streams.finish();
 }
 
 }  // namespace

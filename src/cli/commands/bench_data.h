@@ -14,13 +14,14 @@ struct BenchDataArguments {
 };
 
 inline void declare(CLI::App& command, BenchDataArguments& a) {
-  add_recipe_options(command, a.recipe);
+  add_recipe_options(command, a.recipe, {}, RecipeHelp::what_differs);
   add_number(command, "--seconds", a.seconds, {0.01, 3600}, "time to spend on each of the two, about")
       ->capture_default_str();
   command.add_flag("--json", a.json, "for machines");
   command.footer(
       "Training that waits for data wants more --workers or fewer augmentations.\n"
-      "Example: fib bench data --recipe recipes/demo.toml");
+      "The options of recipes are those of fib train.\n"
+      "Example: fib bench data --recipe demo");
 }
 
 inline Command bench_data_command() {

@@ -22,22 +22,20 @@ struct BenchModelArguments {
 };
 
 inline void declare(CLI::App& command, BenchModelArguments& a) {
-  command.add_option("--model", a.options.model, "a name of fib models")->type_name("NAME")->capture_default_str();
+  command.add_option("--model", a.options.model, "a name of fib models")->type_name("MODEL")->capture_default_str();
   add_integers(command, "--resolution", a.options.resolutions, kResolutions, "sides of square images; the model's own");
   add_attention_list_options(command, a.attention);
   add_clip_options(command, a.clip);
   add_integer(command, "--batch", a.options.batch, {1, 65536}, "images at once")->capture_default_str();
-  command.add_option("--pass", a.passes, "what is timed; training is a step of fib train with its default recipe")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"forward", "training"}))
-      ->type_name("forward,training")
+  add_choices(command, "--pass", a.passes, {"forward", "training"},
+              "what is timed; training is a step of fib train with its default recipe")
       ->default_str("forward");
   command.add_flag("--profile", a.options.profile, "where a training step's time goes: by kind of layer, both ways");
   add_number(command, "--seconds", a.options.timing.seconds, {0.01, 3600},
              "time to spend per resolution and pass, about")
       ->capture_default_str();
   command.add_flag("--json", a.json, "for machines");
-  command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("F");
+  command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("FILE");
   add_engine_option(command, a.engine,
                     {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
                      "--frames", "--pass", "--plot"});

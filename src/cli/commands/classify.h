@@ -29,9 +29,8 @@ inline void declare(CLI::App& command, ClassifyArguments& a) {
   add_preprocess_options(command, a.subject);
   add_engine_option(command, a.engine, kWeightsOptions);
   command.add_flag("--json", a.json, "for machines");
-  command.add_option("IMAGE", a.images, "JPEG, PNG or WebP; videos where the model takes clips")
-      ->required()
-      ->type_name("");
+  command.add_option("IMAGE", a.images, "JPEG, PNG or WebP, - is standard input; videos where the model takes clips")
+      ->required();
   command.footer(
       "An image that cannot be read is reported, the others are classified, and the exit code is 1.\n"
       "Example: fib classify --run runs/full photo.jpg\n"

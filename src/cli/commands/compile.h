@@ -21,12 +21,9 @@ inline void declare(CLI::App& command, CompileArguments& a) {
   add_weights_options(command, a.subject, Subjects::one);
   add_integers(command, "--resolution", a.resolutions, kResolutions,
                "sides of square images, each gets its own steps; the model's own");
-  command
-      .add_option("--precision", a.precision,
-                  "of linear layers. bf16: weights in half the room, sums in float32; int8: weights per channel, "
-                  "activations per token. Embeddings, norms, softmax and classifier stay float32")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->type_name("f32|bf16|int8")
+  add_choice(command, "--precision", a.precision, {"f32", "bf16", "int8"},
+             "of linear layers. bf16: weights in half the room, sums in float32; int8: weights per channel, "
+             "activations per token. Embeddings, norms, softmax and classifier stay float32")
       ->capture_default_str();
   add_integer(command, "--batch", a.most_images, {1, 65536}, "the largest number of images at once")
       ->capture_default_str();
@@ -34,7 +31,7 @@ inline void declare(CLI::App& command, CompileArguments& a) {
       .add_option("--labels", a.labels,
                   "names of the classes: a JSON array, or an object by index; those of the weights")
       ->type_name("F.json");
-  command.add_option("-o,--out", a.output, "the file to write")->type_name("F.fib")->required();
+  command.add_option("-o,--out", a.output, "the file to write; - is standard output")->type_name("F.fib")->required();
   command.footer(
       "The file is all that fib classify, eval, infer and bench model need with --engine: they do not load torch.\n"
       "A model without weights gets random ones, drawn from a fixed seed: enough to measure its speed.\n"

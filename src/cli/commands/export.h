@@ -21,12 +21,9 @@ inline void declare(CLI::App& command, ExportArguments& a) {
   add_integer(command, "--resolution", a.resolution, kResolutions, "side of the square image; the model's own");
   add_integer(command, "--opset", a.opset, {engine::kFirstOpset, engine::kLastOpset}, "version of ONNX's operators")
       ->capture_default_str();
-  command
-      .add_option("--attention-as", a.attention_as,
-                  "gather: the keys of each query; mask: all pairs, and a mask. Without it what takes fewer bytes")
-      ->check(CLI::IsMember({"gather", "mask"}))
-      ->type_name("gather|mask");
-  command.add_option("-o,--out", a.output, "the file to write")->type_name("F.onnx")->required();
+  add_choice(command, "--attention-as", a.attention_as, {"gather", "mask"},
+             "gather: the keys of each query; mask: all pairs, and a mask. Without it what takes fewer bytes");
+  command.add_option("-o,--out", a.output, "the file to write; - is standard output")->type_name("F.onnx")->required();
   command.footer(
       "Standard operators alone; the input is images [batch,C,H,W] or clips [batch,C,T,H,W], preprocessed, the output "
       "logits [batch,classes].\n"

@@ -20,7 +20,7 @@ struct FlopsArguments {
 
 void declare(CLI::App& command, FlopsArguments& a) {
   command.add_option("--model", a.models, "a name of fib models; repeat it to compare")
-      ->type_name("NAME")
+      ->type_name("MODEL")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->capture_default_str();
@@ -28,7 +28,7 @@ void declare(CLI::App& command, FlopsArguments& a) {
   add_attention_list_options(command, a.attention);
   add_clip_options(command, a.clip);
   command.add_flag("--json", a.json, "for machines");
-  command.add_option("--plot", a.plot, "draw the cost against the resolution, as .svg or .png")->type_name("F");
+  command.add_option("--plot", a.plot, "draw the cost against the resolution, as .svg or .png")->type_name("FILE");
   command.footer(
       "Example: fib flops --model vit_base_patch16_224 --model vit_tiny_patch16_224 --resolution 224,384,512,768,1024 "
       "--plot cost.svg");
@@ -43,7 +43,7 @@ void run(const FlopsArguments& a, const Globals& globals) {
   } else if (!globals.quiet) {
     fmt::print("{}", flops_text(rows));
   }
-  if (!a.plot.empty()) report::write_drawing(draw(flops_plot(rows)), a.plot);
+  if (!a.plot.empty()) write_plot(draw(flops_plot(rows)), a.plot, a.json || globals.quiet);
 }
 
 }  // namespace

@@ -13,20 +13,23 @@ struct InferArguments {
   SubjectArguments subject;
   std::string engine;
   std::string input, output, dtype = "f32";
+  bool json = false;
 };
 
 inline void declare(CLI::App& command, InferArguments& a) {
   add_weights_options(command, a.subject, Subjects::one);
-  command.add_option("--input", a.input, "preprocessed images [B,C,H,W] or clips [B,C,T,H,W], float32 or float64")
+  command
+      .add_option("--input", a.input,
+                  "preprocessed images [B,C,H,W] or clips [B,C,T,H,W], float32 or float64; - is standard input")
       ->type_name("X.npy")
       ->required();
-  command.add_option("--out", a.output, "where the logits [B,classes] go")->type_name("LOGITS.npy")->required();
-  command.add_option("--dtype", a.dtype, "what is computed in and written")
-      ->check(CLI::IsMember({"f32", "f64"}))
-      ->type_name("f32|f64")
-      ->capture_default_str();
+  command.add_option("--out", a.output, "where the logits [B,classes] go; - is standard output")
+      ->type_name("LOGITS.npy")
+      ->required();
+  add_choice(command, "--dtype", a.dtype, {"f32", "f64"}, "what is computed in and written")->capture_default_str();
   add_engine_option(command, a.engine, kWeightsOptions);
   add_integer(command, "--batch", a.subject.batch, {1, 65536}, "images computed at once")->capture_default_str();
+  command.add_flag("--json", a.json, "what was computed and written, for machines");
   command.footer(
       "Images of another size than the model's are taken as they are: position embeddings are interpolated.\n"
       "Example: fib infer --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --input x.npy --out logits.npy\n"

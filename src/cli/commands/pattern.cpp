@@ -11,7 +11,8 @@
 #include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/output.h"
+#include "cli/standard_streams.h"
 #include "report/pattern_drawing.h"
 #include "report/pattern_summary.h"
 #include "report/words.h"
@@ -36,7 +37,7 @@ void declare(CLI::App& command, PatternArguments& a) {
   add_attention_options(command, a.attention);
   add_layer_options(command, a.layer);
   command.add_flag("--json", a.json, "for machines");
-  command.add_option("--png", a.png, "draw all heads' masks into this file")->type_name("FILE");
+  command.add_option("--png", a.png, "draw all heads' masks into this file; - is standard output")->type_name("FILE");
   command.add_option("--svg", a.svg, "the same as SVG")->type_name("FILE");
   command.add_option("--array", a.array, "print the Wythoff array instead; --modified and --json apply")
       ->type_name("ROWSxCOLS");
@@ -65,17 +66,22 @@ void write_drawings(const PatternArguments& a, const std::string& title, const S
   if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
 }
 
-void check_outputs(const PatternArguments& a) {
-  for (const auto& [option, file] : {std::pair{"--svg", a.svg}, {"--png", a.png}}) {
+/// With the names that are really written.
+void check_outputs(PatternArguments& a, StandardStreams& streams) {
+  for (const auto& [option, file] : {std::pair{"--svg", &a.svg}, {"--png", &a.png}}) {
     if (a.command->count(option) == 0) continue;
-    check_ending(option, file, std::string(".") + (option + 2));
-    check_writable(file);
+    const std::string ending = std::string(".") + (option + 2);
+    *file = streams.output(option, *file, ending);
+    check_ending(option, *file, ending);
+    check_writable(*file);
   }
 }
 
-void run(const PatternArguments& a, const Globals& globals) {
-  if (a.command->count("--array") > 0) return print_array(a);
-  check_outputs(a);
+void run(const PatternArguments& given, const Globals& globals) {
+  if (given.command->count("--array") > 0) return print_array(given);
+  PatternArguments a = given;
+  StandardStreams streams(a.json ? "--json" : "");
+  check_outputs(a, streams);
   const AttentionSpec spec = attention_spec(a.attention);
   attention::require_pattern(spec);
   const PatternGeometry geometry = geometry_of(a.layer, a.tokens, a.heads);
@@ -84,11 +90,12 @@ void run(const PatternArguments& a, const Globals& globals) {
   write_drawings(a, title, support);
   if (a.json) {
     print_json(report::pattern_json(spec, support));
-  } else if (!globals.quiet) {
+  } else if (!globals.quiet && !streams.output_used()) {
     fmt::print("{}\n\n{}", report::describe_support(title, support), report::pattern_text(spec, support));
     for (const std::string& file : {a.svg, a.png})
       if (!file.empty()) say_written(file, false);
   }
+  streams.finish();
 }
 
 }  // namespace

@@ -14,20 +14,21 @@ struct ReportArguments {
   std::vector<std::string> directories;
   std::string out, title = "Training runs", checkpoint = "best";
   int64_t images = 2000, samples = 4;
+  bool json = false;
 };
 
 inline void declare(CLI::App& command, ReportArguments& a) {
   command.add_option("DIR", a.directories, "directories of finished runs; others are compared with the first")
       ->required()
       ->expected(1, 16);
-  command.add_option("-o,--out", a.out, "the page to write")->required()->type_name("F.html");
+  command.add_option("-o,--out", a.out, "the page to write; - is standard output")->required()->type_name("F.html");
   command.add_option("--title", a.title, "its heading")->capture_default_str();
-  command.add_option("--checkpoint", a.checkpoint, "which weights of the runs: best, model or ema")
-      ->check(CLI::IsMember({"best", "model", "ema"}))
+  add_choice(command, "--checkpoint", a.checkpoint, {"best", "model", "ema"}, "which weights of the runs")
       ->capture_default_str();
   add_integer(command, "--images", a.images, {1, 10'000'000}, "test images for confusion and mistakes")
       ->capture_default_str();
   add_integer(command, "--samples", a.samples, {1, 32}, "images with attention maps")->capture_default_str();
+  command.add_flag("--json", a.json, "what was written and the figures of the runs, for machines");
   command.footer("Example: fib report runs/full runs/fibottention -o report.html");
 }
 

@@ -13,6 +13,7 @@
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/recipe_files.h"
 #include "cli/stop_signals.h"
 #include "report/ablation_report.h"
 
@@ -31,14 +32,14 @@ struct ReproduceArguments {
   bool list = false, resume = false, json = false;
 };
 
-/// Beside the sources when run from there or from a build folder, or where it was installed.
 fs::path recipe_folder(const ReproduceArguments& a) {
-  const std::string here = fs::read_symlink("/proc/self/exe").parent_path();
-  std::vector<std::string> places = {a.recipes};
-  if (a.recipes.empty()) places = {"recipes", here + "/../recipes", here + "/../share/fibottention/recipes"};
-  for (const std::string& place : places)
-    if (fs::is_directory(fs::path(place) / "ablations")) return fs::path(place).lexically_normal();
-  throw std::runtime_error(fmt::format("no folder 'ablations' in {}; give --recipes DIR", fmt::join(places, ", ")));
+  const std::vector<fs::path> places = a.recipes.empty() ? recipe_folders() : std::vector<fs::path>{a.recipes};
+  std::string searched;
+  for (const fs::path& place : places) {
+    if (fs::is_directory(place / "ablations")) return place.lexically_normal();
+    searched += (searched.empty() ? "" : ", ") + place.lexically_normal().string();
+  }
+  throw std::runtime_error(fmt::format("no folder 'ablations' in {}; give --recipes DIR", searched));
 }
 
 std::vector<std::pair<std::string, std::string>> overrides(const std::vector<std::string>& set) {
@@ -185,16 +186,15 @@ void run(const ReproduceArguments& a, const Globals& globals) {
 void declare(CLI::App& command, ReproduceArguments& a) {
   command.add_option("NAME", a.name, "a table or figure; --list shows all");
   command.add_flag("--list", a.list, "all tables and figures of the paper, what they need, what is there already");
-  command.add_option("--scale", a.scale, "tiny: minutes; small: hours; paper: the paper's setting")
-      ->check(CLI::IsMember({"tiny", "small", "paper"}))
+  add_choice(command, "--scale", a.scale, {"tiny", "small", "paper"},
+             "tiny: minutes; small: hours; paper: the paper's setting")
       ->capture_default_str();
   add_integer(command, "--jobs", a.jobs, {1, 1024}, "runs at once; they share the cores")->capture_default_str();
   add_integer(command, "--seeds", a.seeds, {1, 100}, "runs of each row")->capture_default_str();
-  command
-      .add_option("--plan", a.plan, "train nothing: print a command for each run that is left, or a Slurm job array")
+  add_choice(command, "--plan", a.plan, {"commands", "slurm"},
+             "train nothing: print a command for each run that is left, or a Slurm job array")
       ->type_name("[commands|slurm]")
       ->expected(0, 1)
-      ->check(CLI::IsMember({"commands", "slurm"}))
       ->default_str("commands");
   command.add_flag("--resume", a.resume, "continue runs that were interrupted");
   command.add_option("--out", a.out, "folder of runs and results; finished runs in it are used again")

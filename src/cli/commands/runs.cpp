@@ -9,6 +9,7 @@
 #include "report/run_comparison.h"
 #include "report/run_curves.h"
 #include "report/run_record.h"
+#include "report/runs_json.h"
 #include "report/table.h"
 #include "report/words.h"
 #include "training/run/figures.h"
@@ -66,29 +67,9 @@ std::string results_table(const std::vector<RunRecord>& runs) {
   return table.to_string();
 }
 
-/// A figure, or null where it is not known.
-nlohmann::ordered_json known_json(double value) {
-  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
-}
-
 nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const RunRecord& run : runs)
-    rows.push_back({{"run", run.name},
-                    {"model", run.model},
-                    {"attention", run.attention},
-                    {"data", run.data},
-                    {"seed", run.seed},
-                    {"epochs", run.epochs},
-                    {"images", run.train_images},
-                    {"test_images", run.test_images},
-                    {"finished", run.finished},
-                    {"test_" + run.score, run.test_score},
-                    {"images_per_second", known_json(run.images_per_second)},
-                    {"pair_share", run.pair_share},
-                    {"attention_ms", known_json(run.attention_ms)},
-                    {"step_ms", known_json(run.step_ms)},
-                    {"peak_memory_mb", run.peak_memory_mb}});
+  for (const RunRecord& run : runs) rows.push_back(report::run_json(run));
   return {{"rows", rows}};
 }
 
@@ -96,14 +77,14 @@ void run(const RunsArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<RunRecord> runs;
   for (const std::string& directory : a.directories) runs.push_back(report::read_run(directory));
-  for (const std::string& plot : a.plots)
-    report::write_drawing(draw(report::LinePlot{"", report::run_curve_panels(runs)}), plot);
   if (a.json) {
     print_json(runs_json(runs));
   } else if (!globals.quiet) {
     fmt::print("{}\n{}\n", runs_table(runs), results_table(runs));
     for (size_t i = 1; i < runs.size(); ++i) fmt::print("{}\n", printable(comparison(runs[i], runs.front()), 1000));
   }
+  for (const std::string& plot : a.plots)
+    write_plot(draw(report::LinePlot{"", report::run_curve_panels(runs)}), plot, a.json || globals.quiet);
 }
 
 void declare(CLI::App& command, RunsArguments& a) {

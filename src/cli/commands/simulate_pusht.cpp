@@ -11,8 +11,7 @@ void declare_simulate_pusht(CLI::App& command, SimulatePushtArguments& a) {
       command.add_option("--replay", a.replay, "play recorded actions, compare with the recorded states and images")
           ->type_name("zarr:DIR");
   auto* play = command.add_flag("--play", a.play, "play episodes from seeds")->excludes(replay);
-  command.add_option("--actions", a.actions, "of --play: random targets, or still")
-      ->check(CLI::IsMember({"random", "still"}))
+  add_choice(command, "--actions", a.actions, {"random", "still"}, "of --play: random targets, or none")
       ->capture_default_str()
       ->needs(play);
   add_integer(command, "--episodes", a.episodes, {1, 1'000'000}, "of --play")->needs(play);

@@ -8,11 +8,11 @@
 namespace fib::cli {
 
 inline void declare(CLI::App& command, TrainArguments& a) {
-  add_train_options(command, a);
+  add_train_options(command, a, RecipeHelp::all);
   command.footer(
       "Ctrl-C finishes the step, saves and exits with 130 (SIGTERM: 143); --resume continues to the same bits.\n"
       "Several processes: torchrun --no_python --nproc_per_node 2 fib train …\n"
-      "Example: fib train --recipe recipes/fashion-mnist.toml --attention full --out runs/full");
+      "Example: fib train --recipe fashion-mnist --attention full --out runs/full");
 }
 
 inline Command train_command() {

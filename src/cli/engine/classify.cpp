@@ -48,8 +48,9 @@ void classify_with_engine(const ClassifyArguments& a, const Globals& globals) {
   const Pipeline pipeline(model.view);
   auto json = nlohmann::ordered_json::array();
   size_t classified = 0;
-  for (const std::string& file : a.images)
-    classified += show_classified(std::vector{classify_file(model, pipeline, file, a.top)}, text, json);
+  StandardStreams streams;
+  for (const std::string& file : image_files(streams, a.images))
+    classified += show_classified(std::vector{classify_file(model, pipeline, file, a.top)}, streams, text, json);
   if (a.json) print_json(json);
   if (text)
     fmt::print("{}, {} attention, {}; input {}\n", model.model, model.attention, name_of(model.content().precision),

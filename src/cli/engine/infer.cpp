@@ -8,6 +8,9 @@
 
 #include "base/npy.h"
 #include "cli/engine/engine_model.h"
+#include "cli/inferred.h"
+#include "cli/standard_streams.h"
+#include "models/card.h"
 
 namespace fib::cli {
 namespace {
@@ -40,10 +43,12 @@ void infer_with_engine(const InferArguments& a, const Globals& globals) {
   if (a.dtype != "f32")
     throw std::invalid_argument("--dtype f64 goes with --weights; a compiled model computes in f32");
   use_threads(globals);
+  StandardStreams streams(a.json ? "--json" : "");
   engine::Engine engine{a.engine};
-  const NpyArray input(a.input);
+  const NpyArray input(streams.input("--input", a.input));
   const engine::Program& program = program_for(engine, input.shape(), a.input);
-  AtomicFile output(a.output);  // says now, not after the work, that it cannot be written
+  // Says now, not after the work, that it cannot be written.
+  AtomicFile output(streams.output("--out", a.output, ".npy"));
   const std::vector<float> samples = as_floats(input);
   const int64_t count = input.shape()[0], per_sample = program.sample_elements();
   std::vector<float> logits(static_cast<size_t>(count * program.classes));
@@ -57,6 +62,9 @@ void infer_with_engine(const InferArguments& a, const Globals& globals) {
   const std::vector<int64_t> shape{count, program.classes};
   write_npy<float>(output, shape, logits);
   output.commit();
+  const models::ModelCard card = models::read_card(engine.content().card, a.engine);
+  tell_inferred(a, {card.model, card.attention, input.shape(), shape, npy_type_name(NpyType::float32)}, globals.quiet);
+  streams.finish();
 }
 
 }  // namespace fib::cli

@@ -62,9 +62,11 @@ void write_strip(const std::string& file, const std::vector<PushTScene>& scenes,
 }
 
 void show_episode(const SimulatePushtArguments& a, const std::vector<PushTScene>& scenes,
-                  const std::vector<uint8_t>& recorded) {
+                  const std::vector<uint8_t>& recorded, bool quiet) {
   if (!a.video.empty()) robots::write_video(a.video, scenes);
   if (!a.png.empty()) write_strip(a.png, scenes, recorded);
+  for (const std::string& file : {a.video, a.png})
+    if (!file.empty()) say_written(file, quiet || a.json, fmt::format("(episode {})", a.shown));
 }
 
 void check_shown(const SimulatePushtArguments& a, size_t episodes) {
@@ -184,7 +186,7 @@ void run_replay(const SimulatePushtArguments& a, const Globals& globals) {
   print(a, globals, replay_json(result), replay_text(result));
   const robots::Episode& shown = all.episodes[static_cast<size_t>(a.shown)];
   show_episode(a, robots::play_again(all, shown).scenes,
-               a.png.empty() ? std::vector<uint8_t>() : robots::read_images(folder, shown));
+               a.png.empty() ? std::vector<uint8_t>() : robots::read_images(folder, shown), globals.quiet);
 }
 
 // ── play ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -220,7 +222,7 @@ void run_play(const SimulatePushtArguments& a, const Globals& globals) {
          {"seconds", seconds}},
         fmt::format("Mean score of {} episodes from seed {}, {} actions: {:.4f}\n", a.episodes, a.seed, a.actions,
                     mean_of(scores)));
-  show_episode(a, played[static_cast<size_t>(a.shown)].scenes, {});
+  show_episode(a, played[static_cast<size_t>(a.shown)].scenes, {}, globals.quiet);
 }
 
 }  // namespace

@@ -125,13 +125,14 @@ void run(const CorruptionArguments& given, const Globals& globals) {
   std::vector<Measured> all;
   const auto subjects = open_subjects(a.subjects, globals.quiet);
   for (const auto& subject : subjects) all.push_back(measure(a, subject, globals.quiet || a.json));
-  for (const std::string& plot : a.plots) write_drawing(draw(severity_plot(a, all)), plot);
-  if (!a.bars.empty()) write_drawing(draw(corruption_plot(a, all)), a.bars);
   if (a.json) {
     print_json(robustness_json(all, a.sets.seed));
   } else if (!globals.quiet) {
     fmt::print("{}{}", robustness_text(a, all), inputs_text(subjects));
   }
+  const bool quiet = a.json || globals.quiet;
+  for (const std::string& plot : a.plots) write_plot(draw(severity_plot(a, all)), plot, quiet);
+  if (!a.bars.empty()) write_plot(draw(corruption_plot(a, all)), a.bars, quiet);
 }
 
 const TorchRunner<CorruptionArguments> analyze_corruption_runner(run);

@@ -99,12 +99,12 @@ void run(const DiversityArguments& a, const Globals& globals) {
   std::vector<DiversityRow> rows;
   const auto subjects = open_subjects(a.subjects, globals.quiet);
   for (const auto& subject : subjects) rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
-  for (const std::string& plot : a.plots) write_drawing(draw(box_plot(rows)), plot);
   if (a.json) {
     print_json(diversity_json(rows));
   } else if (!globals.quiet) {
     fmt::print("{}{}", diversity_text(rows), inputs_text(subjects));
   }
+  for (const std::string& plot : a.plots) write_plot(draw(box_plot(rows)), plot, a.json || globals.quiet);
 }
 
 const TorchRunner<DiversityArguments> analyze_diversity_runner(run);

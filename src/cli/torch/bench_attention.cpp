@@ -21,12 +21,12 @@ void run(const BenchAttentionArguments& a, const Globals& globals) {
     report.rows =
         bench::bench_attention(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
-  if (!a.plot.empty()) write_drawing(draw(bench_plot(report)), a.plot);
   if (a.json) {
     print_json(bench_json(report));
   } else if (!globals.quiet) {
     fmt::print("{}", bench_text(report));
   }
+  if (!a.plot.empty()) write_plot(draw(bench_plot(report)), a.plot, a.json || globals.quiet);
 }
 
 const TorchRunner<BenchAttentionArguments> bench_attention_runner(run);

@@ -36,7 +36,7 @@ void run(const BenchModelArguments& a, const Globals& globals) {
   } else if (!globals.quiet) {
     fmt::print("{}", model_bench_text(report));
   }
-  if (!a.plot.empty()) write_drawing(draw(model_bench_plot(report)), a.plot);
+  if (!a.plot.empty()) write_plot(draw(model_bench_plot(report)), a.plot, a.json || globals.quiet);
 }
 
 const TorchRunner<BenchModelArguments> bench_model_runner(run);

@@ -29,10 +29,12 @@ void run(const ClassifyArguments& a, const Globals& globals) {
   const Classifier classifier = make_classifier(a, globals.quiet);
   auto json = nlohmann::ordered_json::array();
   size_t classified = 0;
-  for (size_t begin = 0; begin < a.images.size(); begin += kBatch) {
-    const auto first = a.images.begin() + static_cast<ptrdiff_t>(begin);
-    const auto last = first + static_cast<ptrdiff_t>(std::min(kBatch, a.images.size() - begin));
-    classified += show_classified(classifier.classify({first, last}, a.top), text, json);
+  StandardStreams streams;
+  const std::vector<std::string> files = image_files(streams, a.images);
+  for (size_t begin = 0; begin < files.size(); begin += kBatch) {
+    const auto first = files.begin() + static_cast<ptrdiff_t>(begin);
+    const auto last = first + static_cast<ptrdiff_t>(std::min(kBatch, files.size() - begin));
+    classified += show_classified(classifier.classify({first, last}, a.top), streams, text, json);
   }
   if (a.json) print_json(json);
   const training::TrainedModel& model = classifier.model();

@@ -10,9 +10,11 @@
 #include "base/atomic_file.h"
 #include "cli/classified.h"
 #include "cli/output.h"
+#include "cli/standard_streams.h"
 #include "cli/torch/subject_options.h"
 #include "engine/lower.h"
 #include "engine/torch/record.h"
+#include "report/words.h"
 
 namespace fib::cli {
 namespace {
@@ -62,8 +64,10 @@ training::TrainedModel subject_at(const CompileArguments& a, int64_t resolution,
 }
 
 void run(const CompileArguments& a, const Globals& globals) {
-  check_ending("--out", a.output, ".fib");
-  check_writable(a.output);
+  StandardStreams streams;
+  const std::string out = streams.output("--out", a.output, ".fib");
+  check_ending("--out", out, ".fib");
+  check_writable(out);
   engine::FibContent content;
   content.precision = engine::precision_named(a.precision), content.most_samples = a.most_images;
   engine::TensorStore tensors;
@@ -74,11 +78,12 @@ void run(const CompileArguments& a, const Globals& globals) {
     if (content.card.empty()) content.card = models::to_metadata(card_of(subject));
     content.programs.push_back(engine::lower(engine::record(*subject.module), content.precision, tensors));
   }
-  engine::write_fib(a.output, content, tensors.views());
-  if (!globals.quiet)
-    fmt::print("{}: {} with {}, {}, {:.1f} MB, {} steps\n", a.output, content.card.at("model"),
-               content.card.at("attention"), a.precision,
-               static_cast<double>(std::filesystem::file_size(a.output)) / 1e6, content.programs.front().steps.size());
+  engine::write_fib(out, content, tensors.views());
+  say_written(out, globals.quiet || streams.output_used(),
+              fmt::format("({} with {}, {}, {}, {} steps)", content.card.at("model"), content.card.at("attention"),
+                          a.precision, report::bytes(static_cast<int64_t>(std::filesystem::file_size(out))),
+                          content.programs.front().steps.size()));
+  streams.finish();
 }
 
 const TorchRunner<CompileArguments> compile_runner(run);

@@ -6,6 +6,8 @@
 #include <stdexcept>
 
 #include "base/npy.h"
+#include "cli/inferred.h"
+#include "cli/standard_streams.h"
 #include "cli/torch/subject_options.h"
 
 namespace fib::cli {
@@ -43,10 +45,12 @@ void check_input(const at::Tensor& images, const std::string& file) {
 
 void run(const InferArguments& a, const Globals& globals) {
   training::ModelRequest request = model_request(a.subject);
-  const NpyArray input(a.input);
+  StandardStreams streams(a.json ? "--json" : "");
+  const NpyArray input(streams.input("--input", a.input));
   const at::Tensor images = as_tensor(input);
   check_input(images, a.input);
-  AtomicFile output(a.output);  // says now, not after the work, that it cannot be written
+  AtomicFile output(
+      streams.output("--out", a.output, ".npy"));  // says now, not after the work, that it cannot be written
   request.input = training::InputShape{images.size(1), images.size(-2), images.size(-1)};
   if (images.dim() == 5) request.input->frames = images.size(2);
   request.without_images = true;
@@ -59,6 +63,10 @@ void run(const InferArguments& a, const Globals& globals) {
   } else {
     write_logits<float>(output, logits);
   }
+  const NpyType written = request.double_precision ? NpyType::float64 : NpyType::float32;
+  tell_inferred(a, {subject.model, subject.attention, input.shape(), logits.sizes().vec(), npy_type_name(written)},
+                globals.quiet);
+  streams.finish();
 }
 
 const TorchRunner<InferArguments> infer_runner(run);

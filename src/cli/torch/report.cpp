@@ -6,13 +6,16 @@
 
 #include <ctime>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "cli/app.h"
 #include "cli/progress.h"
+#include "cli/standard_streams.h"
 #include "cli/torch/policy_page.h"
 #include "cli/torch/subject_options.h"
 #include "report/machine.h"
+#include "report/runs_json.h"
 #include "report/torch/run_facts.h"
 #include "report/words.h"
 
@@ -50,14 +53,26 @@ report::Page make_page(const ReportArguments& a, bool quiet) {
   return page;
 }
 
+void tell(const ReportArguments& a, const report::Page& page, size_t bytes, bool quiet) {
+  if (!a.json)
+    return say_written(a.out, quiet,
+                       fmt::format("({}, opens in any browser)", report::bytes(static_cast<int64_t>(bytes))));
+  auto runs = nlohmann::ordered_json::array();
+  for (const report::PageRun& run : page.runs) runs.push_back(report::run_json(run.record));
+  const nlohmann::ordered_json written = {{"file", a.out}, {"bytes", bytes}};
+  print_json({{"title", page.title}, {"runs", runs}, {"written", nlohmann::ordered_json::array({written})}});
+}
+
 void run(const ReportArguments& a, const Globals& globals) {
-  check_writable(a.out);
+  StandardStreams streams(a.json ? "--json" : "");
+  const std::string out = streams.output("--out", a.out, ".html");
+  check_writable(out);
   const bool policies = is_policy_run(a.directories.front());
-  const std::string html =
-      report::page_html(policies ? make_policy_page(a, globals.quiet) : make_page(a, globals.quiet));
-  write_file_atomically(a.out, html);
-  say_written(a.out, globals.quiet,
-              fmt::format("({}, opens in any browser)", report::bytes(static_cast<int64_t>(html.size()))));
+  const report::Page page = policies ? make_policy_page(a, globals.quiet) : make_page(a, globals.quiet);
+  const std::string html = report::page_html(page);
+  write_file_atomically(out, html);
+  tell(a, page, html.size(), globals.quiet || streams.output_used());
+  streams.finish();
 }
 
 const TorchRunner<ReportArguments> report_runner(run);

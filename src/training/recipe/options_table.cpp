@@ -24,7 +24,7 @@ std::vector<Option> model_options() {
        "of models for clips: within frames, over time, both, or over all patches of all frames at once",
        {},
        models::attention_in_names()},
-      {"model", "resolution", &Recipe::resolution, "side of the pictures in pixels; 0: the model's own", kNotNegative},
+      {"model", "resolution", &Recipe::resolution, "side of the images in pixels; 0: the model's own", kNotNegative},
       {"model", "patch", &Recipe::patch, "side of a patch in pixels; 0: the model's own", kNotNegative},
       {"model", "frames", &Recipe::frames, "of a clip; 0: the model's own", kNotNegative},
       {"model", "pool", &Recipe::pool, "what the classifier sees", {}, {"token", "mean"}},
