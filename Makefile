@@ -65,6 +65,12 @@ fuzz: deps ## Fuzz everything that reads untrusted input, ten minutes in all (FU
 	cmake --build --preset fuzz -j $(JOBS)
 	ctest --preset fuzz
 
+.PHONY: package
+package: build ## A Debian package of the program, the library, its headers and the Python module
+	@scripts/install-deps.sh package
+	cd build && cpack -G DEB
+	lintian --fail-on error build/fibottention_*.deb
+
 .PHONY: bench
 bench: build ## Our kernel beside dense attention and memcpy, one run
 	$(FIB) bench attention --tokens 196 --batch 8 --backward
