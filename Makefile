@@ -58,6 +58,11 @@ test-tsan: deps ## The torch-free tests under the thread sanitizer (clang)
 	cmake --build --preset tsan -j $(JOBS)
 	ctest --preset tsan -j $(JOBS)
 
+.PHONY: test-arm64
+test-arm64: ## Kernels and engine built for arm64, their tests under qemu (not part of CI)
+	@scripts/install-deps.sh core arm64
+	@JOBS=$(JOBS) scripts/test-arm64.sh
+
 .PHONY: fuzz
 fuzz: deps ## Fuzz everything that reads untrusted input, ten minutes in all (FUZZ_SECONDS=N for longer)
 	@scripts/install-deps.sh sanitize
@@ -107,4 +112,4 @@ lint-quick: ## The same without clang-tidy
 
 .PHONY: clean
 clean: ## Remove the build folders
-	rm -rf build build-python build-lint build-asan build-debug build-tsan build-fuzz
+	rm -rf build build-python build-lint build-asan build-debug build-tsan build-fuzz build-arm64

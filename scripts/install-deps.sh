@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing; says which, and does nothing when all are there.
-# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test package lint sanitize explorer (default: core robots torch test)
+# Usage: scripts/install-deps.sh [GROUP...]   groups: core robots torch test package lint sanitize explorer arm64 (default: core robots torch test)
 set -euo pipefail
 
 declare -A groups=(
@@ -16,6 +16,7 @@ declare -A groups=(
   [lint]="python3 clang-format-14 clang-tidy-14 libomp-14-dev"
   [explorer]="emscripten nlohmann-json3-dev libfmt-dev"
   [sanitize]="clang-14 libclang-rt-14-dev libomp-14-dev"
+  [arm64]="g++-aarch64-linux-gnu qemu-user"
 )
 
 if [[ ${SKIP_DEPS:-0} == 1 ]]; then exit 0; fi
