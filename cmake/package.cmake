@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 # What the programs are linked with is told by dpkg-shlibdeps.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "python3:any")
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas0-openmp, python3-torch, dataset-fashion-mnist")
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas0-openmp, python3-torch, dataset-fashion-mnist, fonts-dejavu-core")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libhwy-dev, libfmt-dev, cmake")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # What Debian asks of every package: compressed manuals, a copyright, a changelog of the package.
