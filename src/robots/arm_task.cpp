@@ -57,12 +57,7 @@ const std::vector<ArmTask>& arm_tasks() {
 }
 
 const ArmTask& find_arm_task(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ArmTask& row : arm_tasks()) {
-    if (row.name == name) return row;
-    names.push_back(row.name);
-  }
-  throw std::invalid_argument(unknown_name("task of an arm", name, names));
+  return find_named(arm_tasks(), "task of an arm", name, &ArmTask::name);
 }
 
 std::filesystem::path robosuite_assets() {

@@ -18,14 +18,19 @@ RobotTask arm_task() {
   return {"arm",
           {{"agentview_image", 3, 84, 76},
            {"robot0_eef_pos", 3},
-           {"robot0_eef_quat", 4},
+           {.name = "robot0_eef_quat", .channels = 4, .limited = false},
            {"robot0_eye_in_hand_image", 3, 84, 76},
            {"robot0_gripper_qpos", 2}},
-          10};
+          10,
+          3};
 }
 
 const EncoderSize kVitBase{.vit = "vit_base_patch16_224"};
 const EncoderSize kResNet{};
+const EncoderSize kMicroVit{.vit = "vit_micro_patch2_28", .patch = 6};
+const EncoderSize kArmMicroVit{.vit = "vit_micro_patch2_28", .patch = 8};
+const UnetSize kSmallUnet{
+    .widths = {64, 128, 256}, .step_embedding = 64, .decoder_width = 8, .decoder_positions = 16, .decoder_kernel = 3};
 
 }  // namespace
 
@@ -62,16 +67,9 @@ const std::vector<Policy>& policies() {
       {"pusht_resnet18", pusht_task(96, 84), kResNet, {}},
       {"arm_vit_b8", arm_task(), kVitBase, {}},
       {"arm_resnet18", arm_task(), kResNet, {}},
-      // For two cores: half the resolution, 7 x 7 patches.
-      {"pusht_small",
-       pusht_task(48, 42),
-       {.vit = "vit_micro_patch2_28", .patch = 6},
-       {.widths = {64, 128, 256},
-        .step_embedding = 64,
-        .decoder_width = 8,
-        .decoder_positions = 16,
-        .decoder_kernel = 3},
-       "ddim:10"},
+      // For two cores: half the resolution, 7 x 7 patches; of an arm the paper's own 9 x 9.
+      {"pusht_small", pusht_task(48, 42), kMicroVit, kSmallUnet, "ddim:10"},
+      {"arm_small", arm_task(), kArmMicroVit, kSmallUnet, "ddim:10"},
   };
   return rows;
 }

@@ -16,6 +16,7 @@ struct Observation {
   int64_t channels = 3;    ///< of an image, or how many numbers
   int64_t image_size = 0;  ///< of its side, as recorded and as the decoder rebuilds it
   int64_t crop = 0;        ///< what of it the encoder sees
+  bool limited = true;     ///< numbers are brought to [−1, 1] by their limits; else they are within already
   bool is_image() const { return image_size > 0; }
 };
 
@@ -24,6 +25,7 @@ struct RobotTask {
   std::string name;
   std::vector<Observation> observations;  ///< in the order their features stand in the condition
   int64_t action = 2;                     ///< numbers of one action
+  int64_t limited_action = 2;             ///< of them, those brought to [−1, 1] by their limits: the first
   int64_t observed = 2;                   ///< consecutive observations
   int64_t executed = 8;                   ///< actions before it looks again
 };

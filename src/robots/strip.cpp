@@ -17,8 +17,12 @@ std::vector<size_t> strip_steps(size_t steps) {
   return chosen;
 }
 
+uint32_t image_side(std::span<const uint8_t> rgb) {
+  return static_cast<uint32_t>(std::lround(std::sqrt(static_cast<double>(rgb.size()) / 3)));
+}
+
 void append_strip(std::vector<uint8_t>& rgb, std::span<const std::vector<uint8_t>> images) {
-  const auto side = static_cast<size_t>(std::lround(std::sqrt(static_cast<double>(images.front().size()) / 3)));
+  const size_t side = image_side(images.front());
   const size_t row_bytes = side * 3;
   for (size_t y = 0; y < side; ++y) {
     for (const auto& image : images) {

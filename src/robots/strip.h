@@ -17,6 +17,9 @@ std::vector<size_t> strip_steps(size_t steps);
 /// Appends square images of one size, side by side, to an image of the same width.
 void append_strip(std::vector<uint8_t>& rgb, std::span<const std::vector<uint8_t>> images);
 
+/// Of a square image of red, green, blue.
+uint32_t image_side(std::span<const uint8_t> rgb);
+
 /// What a policy saw at those steps.
 std::vector<std::vector<uint8_t>> strip_images(std::span<const PushTScene> scenes);
 

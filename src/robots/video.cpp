@@ -2,6 +2,7 @@
 #include "robots/video.h"
 
 #include "base/plugin.h"
+#include "robots/strip.h"
 
 namespace fib::robots {
 
@@ -11,9 +12,11 @@ std::unique_ptr<VideoWriter> open_video(const std::filesystem::path& file, const
   return std::unique_ptr<VideoWriter>(open(file.c_str(), options));
 }
 
-void write_video(const std::filesystem::path& file, std::span<const PushTScene> scenes) {
-  const auto video = open_video(file, {.width = kCanvasSize, .height = kCanvasSize});
-  for (const PushTScene& scene : scenes) video->add(draw_canvas(scene));
+void write_video(const std::filesystem::path& file, std::span<const std::vector<uint8_t>> frames,
+                 int frames_per_second) {
+  const auto side = static_cast<int>(image_side(frames.front()));
+  const auto video = open_video(file, {.width = side, .height = side, .frames_per_second = frames_per_second});
+  for (const std::vector<uint8_t>& frame : frames) video->add(frame);
   video->finish();
 }
 

@@ -7,8 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-
-#include "robots/pusht_image.h"
+#include <vector>
 
 namespace fib::robots {
 
@@ -26,8 +25,9 @@ class VideoWriter {
   virtual void finish() = 0;
 };
 
-/// What a person watches of some scenes, ten a second. Throws what open_video throws.
-void write_video(const std::filesystem::path& file, std::span<const PushTScene> scenes);
+/// Square frames of one size. Throws what open_video throws.
+void write_video(const std::filesystem::path& file, std::span<const std::vector<uint8_t>> frames,
+                 int frames_per_second);
 
 /// Throws std::runtime_error naming the file and the reason, also where the program was built without an encoder.
 std::unique_ptr<VideoWriter> open_video(const std::filesystem::path& file, const VideoOptions& options);

@@ -129,6 +129,8 @@ const std::vector<AblationData>& ablation_data() {
                                                  {"smarthome-cs", "Smarthome CS", "SmartHome / CS"},
                                                  {"smarthome-cv2", "Smarthome CV2", "SmartHome / CV2"},
                                                  {"nucla-cs", "NUCLA CS", "NUCLA / CS"},
+                                                 {"lift", "Lift", "Lift", 100},
+                                                 {"can", "Can", "Can", 100},
                                                  {"pusht", "PushT", "PushT", 100}};
   return list;
 }

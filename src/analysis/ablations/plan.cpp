@@ -6,8 +6,8 @@
 
 #include "data/registry/datasets.h"
 #include "models/cost.h"
-#include "robots/demonstrations.h"
 #include "robots/policy.h"
+#include "robots/robot.h"
 #include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
 #include "training/recipe/toml.h"
@@ -78,13 +78,19 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
-bool is_policy(const Recipe& recipe) { return recipe.task == "pusht"; }
+bool is_policy(const Recipe& recipe) { return robots::is_robot(recipe.task); }
+
+/// Two of each camera for every window into the published demonstrations.
+double policy_images(const Recipe& recipe) {
+  const auto& observations = robots::find_policy(recipe.model).task.observations;
+  const auto cameras = std::ranges::count_if(observations, &robots::Observation::is_image);
+  return 2 * static_cast<double>(cameras * robots::find_robot(recipe.task).recorded_rows) * recipe.train_fraction;
+}
 
 /// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR, one of clips
 /// to have a thousand.
 double training_images(const Recipe& recipe) {
-  constexpr double kPushTImages = 2 * 24e3;  // two of each window into the published demonstrations
-  if (is_policy(recipe)) return kPushTImages * recipe.train_fraction;
+  if (is_policy(recipe)) return policy_images(recipe);
   const DatasetRow& data = *parse_data_source(recipe.data).row;
   const double kUncounted = data.clips ? 1e3 : 5e4;
   const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
@@ -109,7 +115,8 @@ models::Cost image_cost(const Recipe& recipe) {
 }
 
 bool has_data(const Recipe& recipe) {
-  if (is_policy(recipe)) return std::filesystem::exists(robots::demonstrations_folder(recipe.data));
+  if (is_policy(recipe))
+    return std::filesystem::exists(robots::recording_place(robots::find_robot(recipe.task), recipe.data));
   return find_dataset(parse_data_source(recipe.data)).has_value();
 }
 

@@ -17,7 +17,7 @@ struct RolloutArguments {
 };
 
 inline void declare(CLI::App& command, RolloutArguments& a) {
-  command.add_option("--run", a.run, "directory of a run of the task pusht")->required()->type_name("DIR");
+  command.add_option("--run", a.run, "directory of a run that learned a robot's task")->required()->type_name("DIR");
   add_integer(command, "--episodes", a.episodes, {1, 10'000}, "played side by side, in one batch")
       ->capture_default_str();
   add_integer(command, "--seed", a.seed, {0, std::numeric_limits<uint32_t>::max() - 10'000},

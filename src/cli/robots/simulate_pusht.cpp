@@ -41,6 +41,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 
 // ── images of one episode ────────────────────────────────────────────────────────────────────────────────────────────
 
+constexpr int kHertz = 10;
 constexpr size_t kSide = robots::kImageSize, kImageBytes = kSide * kSide * 3;
 
 /// Above, where there is one, the recording.
@@ -63,7 +64,12 @@ void write_strip(const std::string& file, const std::vector<PushTScene>& scenes,
 
 void show_episode(const SimulatePushtArguments& a, const std::vector<PushTScene>& scenes,
                   const std::vector<uint8_t>& recorded, bool quiet) {
-  if (!a.video.empty()) robots::write_video(a.video, scenes);
+  if (!a.video.empty()) {
+    std::vector<std::vector<uint8_t>> frames;
+    frames.reserve(scenes.size());
+    for (const PushTScene& scene : scenes) frames.push_back(robots::draw_canvas(scene));
+    robots::write_video(a.video, frames, kHertz);
+  }
   if (!a.png.empty()) write_strip(a.png, scenes, recorded);
   for (const std::string& file : {a.video, a.png})
     if (!file.empty()) say_written(file, quiet || a.json, fmt::format("(episode {})", a.shown));

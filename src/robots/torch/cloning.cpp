@@ -77,16 +77,16 @@ EpisodeSplit split_of(const Recipe& recipe, int64_t episodes) {
                                    .seed = static_cast<uint64_t>(recipe.split_seed)});
 }
 
-Experiment prepare_pusht(const Recipe& recipe, const RankInfo& rank) {
+Experiment prepare_cloning(const Recipe& recipe, const RankInfo& rank) {
   const Policy& row = find_policy(recipe.model);
-  if (row.task.name != "pusht")
-    throw std::invalid_argument(fmt::format("the policy {} is not one for PushT", row.name));
-  const std::filesystem::path folder = demonstrations_folder(recipe.data);
-  const Demonstrations all = read_demonstrations(folder);
-  const EpisodeSplit split = split_of(recipe, static_cast<int64_t>(all.episodes.size()));
-  CloningData data{.limits = PushTLimits::of(all), .training = nullptr, .validation = nullptr};
-  data.training = std::make_unique<Recording>(folder, all, split.training, row, data.limits);
-  data.validation = std::make_unique<Recording>(folder, all, split.validation, row, data.limits);
+  const Robot& robot = find_robot(recipe.task);
+  if (row.task.name != robot.seen_as)
+    throw std::invalid_argument(fmt::format("the policy {} is not one for {}", row.name, robot.name));
+  const auto all = open_recording(robot, recipe.data);
+  const EpisodeSplit split = split_of(recipe, static_cast<int64_t>(all->episodes().size()));
+  CloningData data{.limits = RobotLimits::of(*all, row.task), .training = nullptr, .validation = nullptr};
+  data.training = std::make_unique<Recording>(*all, split.training, row, data.limits);
+  data.validation = std::make_unique<Recording>(*all, split.validation, row, data.limits);
   torch::manual_seed(static_cast<uint64_t>(recipe.seed));
   auto policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(recipe.attention));
   Experiment experiment{.recipe = recipe};
@@ -147,7 +147,7 @@ Evaluation CloningTask::evaluate(Split split, ProcessGroup& group, const Evaluat
   const int64_t total = test ? kTestEpisodes : episodes();
   const std::vector<uint32_t> seeds = own_seeds(test ? kTestSeed : kValidationSeed, total, group);
   const Rollout played =
-      roll_out(*policy_, data_.limits,
+      roll_out(*policy_, find_robot(recipe_.task), data_.limits,
                {.seeds = seeds, .sampler = policy_->row().sampler, .decided = [&](int64_t done, int64_t decisions) {
                   hooks.batch_done(group, total * done / decisions / group.world(), total);
                 }});
@@ -174,6 +174,11 @@ std::optional<AttentionFacts> CloningTask::attention(int64_t samples) {
   return attention_facts(vit->model(), samples * policy_->row().task.observed);
 }
 
-TaskRow pusht_task_row() { return {"pusht", "demonstrations of PushT to a policy, judged by playing", prepare_pusht}; }
+std::vector<TaskRow> cloning_tasks() {
+  std::vector<TaskRow> rows;
+  rows.reserve(robots().size());
+  for (const Robot& robot : robots()) rows.push_back({robot.name, robot.help, prepare_cloning});
+  return rows;
+}
 
 }  // namespace fib::robots

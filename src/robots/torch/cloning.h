@@ -12,12 +12,13 @@ namespace fib::robots {
 
 /// What a policy learns from. Both are parts of one recording.
 struct CloningData {
-  PushTLimits limits;
+  RobotLimits limits;
   std::unique_ptr<Recording> training, validation;
 };
 
 class CloningTask final : public training::Task {
  public:
+  /// The recipe's task names the robot.
   CloningTask(const training::Recipe& recipe, const training::RankInfo& rank, std::shared_ptr<DiffusionPolicy> policy,
               CloningData data);
 
@@ -44,7 +45,7 @@ class CloningTask final : public training::Task {
   CloningData data_;
 };
 
-/// The task "pusht": `model` is a row of policies(), `data` is zarr:DIR.
-training::TaskRow pusht_task_row();
+/// A task for each robot, of its name: `model` is a row of policies(), `data` names a recording.
+std::vector<training::TaskRow> cloning_tasks();
 
 }  // namespace fib::robots

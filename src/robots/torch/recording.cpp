@@ -2,6 +2,7 @@
 #include "robots/torch/recording.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -14,32 +15,39 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<double> coordinates(std::span<const Point> places) {
-  std::vector<double> values;
-  values.reserve(2 * places.size());
-  for (const Point& p : places) values.insert(values.end(), {p.x, p.y});
-  return values;
-}
-
-std::vector<Point> agents_of(std::span<const PushTState> states) {
-  std::vector<Point> places;
-  places.reserve(states.size());
-  for (const PushTState& s : states) places.push_back(s.agent);
-  return places;
-}
-
 json limits_json(const Limits& limits) {
   return {{"scale", std::vector<double>(limits.scale().begin(), limits.scale().end())},
           {"offset", std::vector<double>(limits.offset().begin(), limits.offset().end())}};
 }
 
-Limits limits_from(const json& told) {
-  return Limits::from(told.at("scale").get<std::vector<double>>(), told.at("offset").get<std::vector<double>>(), 2);
+Limits limits_from(const json& told, int64_t dimensions) {
+  return Limits::from(told.at("scale").get<std::vector<double>>(), told.at("offset").get<std::vector<double>>(),
+                      static_cast<size_t>(dimensions));
 }
 
-template <class T>
-void append_rows(std::vector<T>& to, const std::vector<T>& from, const Episode& episode) {
-  to.insert(to.end(), from.begin() + episode.begin, from.begin() + episode.end);
+/// The first `limited` numbers by their limits, the rest as they are.
+Limits limits_of(const std::vector<double>& values, int64_t dimensions, int64_t limited) {
+  const Limits all = Limits::of(values, static_cast<size_t>(dimensions));
+  std::vector<double> scale(all.scale().begin(), all.scale().end()), offset(all.offset().begin(), all.offset().end());
+  std::fill(scale.begin() + limited, scale.end(), 1);
+  std::fill(offset.begin() + limited, offset.end(), 0);
+  return Limits::from(std::move(scale), std::move(offset), static_cast<size_t>(dimensions));
+}
+
+std::vector<std::string> limited_names(const RobotTask& task) {
+  std::vector<std::string> names;
+  for (const Observation& o : task.observations)
+    if (!o.is_image()) names.push_back(o.name);
+  return names;
+}
+
+/// The rows of these episodes, one after the other.
+std::vector<double> rows_of_episodes(const std::vector<double>& values, std::span<const Episode> episodes,
+                                     int64_t columns) {
+  std::vector<double> rows;
+  for (const Episode& e : episodes)
+    rows.insert(rows.end(), values.begin() + e.begin * columns, values.begin() + e.end * columns);
+  return rows;
 }
 
 /// The recording's rows of elements 0 … count − 1 of each window.
@@ -56,9 +64,9 @@ at::Tensor gathered(const at::Tensor& values, const at::Tensor& rows, int64_t co
   return values.index_select(0, rows).unflatten(0, {-1, count});
 }
 
-/// One image [96,96,3] to [3,S,S]; halves are rounded to the even neighbor.
-void reduce_image(const uint8_t* rgb, int64_t side, uint8_t* to) {
-  const int64_t factor = kImageSize / side, row = int64_t{kImageSize} * 3;
+/// One image [recorded,recorded,3] to [3,S,S]; halves are rounded to the even neighbor.
+void reduce_image(const uint8_t* rgb, int64_t recorded, int64_t side, uint8_t* to) {
+  const int64_t factor = recorded / side, row = recorded * 3;
   for (int64_t c = 0; c < 3; ++c) {
     for (int64_t y = 0; y < side; ++y) {
       for (int64_t x = 0; x < side; ++x) {
@@ -73,72 +81,92 @@ void reduce_image(const uint8_t* rgb, int64_t side, uint8_t* to) {
 
 }  // namespace
 
-PushTLimits PushTLimits::of(const Demonstrations& demonstrations) {
-  return {Limits::of(coordinates(agents_of(demonstrations.states)), 2),
-          Limits::of(coordinates(demonstrations.actions), 2)};
+RobotLimits RobotLimits::of(const RobotRecording& recording, const RobotTask& task) {
+  RobotLimits limits;
+  for (const Observation& o : task.observations) {
+    if (!o.is_image())
+      limits.observed[o.name] = limits_of(recording.numbers(o), o.channels, o.limited ? o.channels : 0);
+  }
+  limits.action = limits_of(recording.actions(), task.action, task.limited_action);
+  return limits;
 }
 
-std::string PushTLimits::to_json() const {
-  return json{{"agent_pos", limits_json(agent)}, {"action", limits_json(action)}}.dump();
+std::string RobotLimits::to_json() const {
+  json told{{"action", limits_json(action)}};
+  for (const auto& [name, limits] : observed) told[name] = limits_json(limits);
+  return told.dump();
 }
 
-PushTLimits PushTLimits::from_json(const std::string& text) {
+RobotLimits RobotLimits::from_json(const std::string& text, const RobotTask& task) {
   try {
     const json told = json::parse(text);
-    return {limits_from(told.at("agent_pos")), limits_from(told.at("action"))};
+    RobotLimits limits;
+    for (const Observation& o : task.observations)
+      if (!o.is_image()) limits.observed[o.name] = limits_from(told.at(o.name), o.channels);
+    limits.action = limits_from(told.at("action"), task.action);
+    return limits;
   } catch (const json::exception&) {
-    throw std::runtime_error("the weights do not tell the limits of agent_pos and action");
+    throw std::runtime_error(
+        fmt::format("the weights do not tell the limits of {} and action", fmt::join(limited_names(task), ", ")));
   }
 }
 
-at::Tensor reduced_images(std::span<const uint8_t> rgb, int64_t side) {
-  const auto count = static_cast<int64_t>(rgb.size()) / (int64_t{kImageSize} * kImageSize * 3);
+at::Tensor reduced_images(std::span<const uint8_t> rgb, int64_t count, int64_t side) {
+  const auto recorded = std::llround(std::sqrt(static_cast<double>(rgb.size()) / static_cast<double>(3 * count)));
   const at::Tensor images = at::empty({count, 3, side, side}, at::kByte);
   auto* to = images.data_ptr<uint8_t>();
-  for (int64_t n = 0; n < count; ++n, to += 3 * side * side) {
-    reduce_image(rgb.data() + n * kImageSize * kImageSize * 3, side, to);
-  }
+  for (int64_t n = 0; n < count; ++n, to += 3 * side * side)
+    reduce_image(rgb.data() + n * recorded * recorded * 3, recorded, side, to);
   return images;
 }
 
 at::Tensor normalized_images(const at::Tensor& bytes) { return bytes.to(at::kFloat) / 127.5 - 1; }
 
-at::Tensor normalized_places(std::span<const Point> places, const Limits& limits) {
-  std::vector<double> values = coordinates(places);
+at::Tensor normalized_numbers(std::vector<double> values, const Limits& limits) {
   limits.normalize(values);
-  return at::tensor(values, at::kDouble).to(at::kFloat).view({-1, 2});
+  return at::tensor(values, at::kDouble).to(at::kFloat).view({-1, static_cast<int64_t>(limits.scale().size())});
 }
 
-Recording::Recording(const std::filesystem::path& folder, const Demonstrations& demonstrations,
-                     std::span<const int64_t> chosen, const Policy& policy, const PushTLimits& limits)
+Recording::Recording(const RobotRecording& recording, std::span<const int64_t> chosen, const Policy& policy,
+                     const RobotLimits& limits)
     : observed_(policy.task.observed), horizon_(policy.unet.horizon) {
-  std::vector<Episode> episodes, recorded;  // here, and in the recording
-  std::vector<PushTState> states;
-  std::vector<Point> actions;
+  int64_t rows = 0;
   for (const int64_t i : chosen) {
-    recorded.push_back(demonstrations.episodes[static_cast<size_t>(i)]);
-    const auto begin = static_cast<int64_t>(actions.size());
-    append_rows(states, demonstrations.states, recorded.back());
-    append_rows(actions, demonstrations.actions, recorded.back());
-    episodes.push_back({begin, static_cast<int64_t>(actions.size())});
+    recorded_.push_back(recording.episodes()[static_cast<size_t>(i)]);
+    episodes_.push_back({rows, rows + recorded_.back().length()});
+    rows = episodes_.back().end;
   }
   windows_ = windows_of(
-      episodes, {.horizon = horizon_, .pad_before = policy.task.observed - 1, .pad_after = policy.task.executed - 1});
-  agents_ = normalized_places(agents_of(states), limits.agent);
-  actions_ = normalized_places(actions, limits.action);
-  const int64_t side = policy.image().image_size;
-  images_ = at::empty({agents_.size(0), 3, side, side}, at::kByte);
-  parallel_tasks(static_cast<int64_t>(episodes.size()), [&](int64_t i) {
-    const Episode& here = episodes[static_cast<size_t>(i)];
-    const at::Tensor read = reduced_images(read_images(folder, recorded[static_cast<size_t>(i)]), side);
-    images_.narrow(0, here.begin, here.length()).copy_(read);
+      episodes_, {.horizon = horizon_, .pad_before = policy.task.observed - 1, .pad_after = policy.task.executed - 1});
+  for (const Observation& o : policy.task.observations) {
+    observations_.push_back(o.is_image()
+                                ? read_images(recording, o)
+                                : normalized_numbers(rows_of_episodes(recording.numbers(o), recorded_, o.channels),
+                                                     limits.observed.at(o.name)));
+  }
+  actions_ = normalized_numbers(rows_of_episodes(recording.actions(), recorded_, policy.task.action), limits.action);
+}
+
+at::Tensor Recording::read_images(const RobotRecording& recording, const Observation& camera) const {
+  const int64_t side = camera.image_size;
+  const at::Tensor images = at::empty({episodes_.empty() ? 0 : episodes_.back().end, 3, side, side}, at::kByte);
+  parallel_tasks(static_cast<int64_t>(episodes_.size()), [&](int64_t i) {
+    const Episode& here = episodes_[static_cast<size_t>(i)];
+    const std::vector<uint8_t> rgb = recording.images(camera, recorded_[static_cast<size_t>(i)]);
+    images.narrow(0, here.begin, here.length()).copy_(reduced_images(rgb, here.length(), side));
   });
+  return images;
 }
 
 Demonstrated Recording::batch(std::span<const size_t> windows) const {
   const at::Tensor seen = rows_of(windows_, windows, observed_);
-  return {{gathered(agents_, seen, observed_), normalized_images(gathered(images_, seen, observed_))},
-          gathered(actions_, rows_of(windows_, windows, horizon_), horizon_)};
+  Demonstrated batch;
+  for (const at::Tensor& values : observations_) {
+    const at::Tensor some = gathered(values, seen, observed_);
+    batch.observations.push_back(some.scalar_type() == at::kByte ? normalized_images(some) : some);
+  }
+  batch.actions = gathered(actions_, rows_of(windows_, windows, horizon_), horizon_);
+  return batch;
 }
 
 }  // namespace fib::robots

@@ -16,48 +16,61 @@ namespace {
 constexpr uint64_t kActionNoise = 0x61637473;
 
 struct Playing {
-  explicit Playing(uint32_t seed) : noise(seed, {kActionNoise}) {
-    world.reset(seed);
-    played.scenes.push_back(world.scene());
+  Playing(const Robot& robot, uint32_t seed) : world(open_world(robot)), noise(seed, {kActionNoise}) {
+    world->reset(seed);
+    played.moments.push_back(world->moment());
   }
 
-  /// Before the first step the first scene is seen twice.
-  const PushTScene& seen(int64_t ago) const {
-    const auto last = static_cast<int64_t>(played.scenes.size()) - 1;
-    return played.scenes[static_cast<size_t>(std::max<int64_t>(0, last - ago))];
+  /// Before the first step the first moment is seen twice.
+  std::vector<SeenValue> seen(int64_t ago) const {
+    const auto last = static_cast<int64_t>(played.moments.size()) - 1;
+    return world->seen(played.moments[static_cast<size_t>(std::max<int64_t>(0, last - ago))]);
   }
 
-  void follow(std::span<const Point> targets) {
-    for (const Point& target : targets) {
-      if (ended) return;
-      const PushTStep step = world.step(target);
-      played.scenes.push_back(world.scene());
+  /// `actions` are rows of so many numbers.
+  void follow(std::span<const double> actions, size_t numbers, int64_t max_steps) {
+    for (; !ended && !actions.empty(); actions = actions.subspan(numbers)) {
+      const RobotStep step = world->step(actions.first(numbers));
+      played.moments.push_back(world->moment());
       played.score = std::max(played.score, step.reward);
-      ended = step.done || static_cast<int64_t>(played.scenes.size()) > kPushTMaxSteps;
+      ended = step.done || static_cast<int64_t>(played.moments.size()) > max_steps;
     }
   }
 
-  PushT world;
+  std::unique_ptr<RobotWorld> world;
   CounterRng noise;
-  Playback played;
+  Played played;
   bool ended = false;
 };
 
 using Batch = std::vector<Playing*>;
 
-/// The last `observed` scenes of each: places [B,observed,2], images [B,observed,3,S,S].
-std::vector<at::Tensor> observations(const Batch& batch, const Policy& row, const PushTLimits& limits) {
-  const int64_t observed = row.task.observed, side = row.image().image_size;
-  const auto count = static_cast<int64_t>(batch.size()) * observed;
-  std::vector<Point> places(static_cast<size_t>(count));
-  const at::Tensor images = at::empty({count, 3, side, side}, at::kByte);
-  parallel_tasks(count, [&](int64_t i) {
-    const PushTScene& scene = batch[static_cast<size_t>(i / observed)]->seen(observed - 1 - i % observed);
-    places[static_cast<size_t>(i)] = scene.state.agent;
-    images[i].copy_(reduced_images(draw_image(scene), side)[0]);
+/// What each has seen of one observation: [B,observed,numbers] or [B,observed,3,S,S], on [−1, 1].
+at::Tensor observation(const std::vector<std::vector<SeenValue>>& all, size_t which, const Observation& o,
+                       const RobotLimits& limits) {
+  if (!o.is_image()) {
+    std::vector<double> numbers;
+    for (const auto& seen : all) numbers.insert(numbers.end(), seen[which].numbers.begin(), seen[which].numbers.end());
+    return normalized_numbers(std::move(numbers), limits.observed.at(o.name));
+  }
+  std::vector<at::Tensor> images;
+  images.reserve(all.size());
+  for (const auto& seen : all) images.push_back(reduced_images(seen[which].image, 1, o.image_size)[0]);
+  return normalized_images(at::stack(images));
+}
+
+/// The last `observed` moments of each, in the task's order.
+std::vector<at::Tensor> observations(const Batch& batch, const Policy& row, const RobotLimits& limits) {
+  const int64_t observed = row.task.observed;
+  std::vector<std::vector<SeenValue>> all(batch.size() * static_cast<size_t>(observed));
+  parallel_tasks(static_cast<int64_t>(all.size()), [&](int64_t i) {
+    all[static_cast<size_t>(i)] = batch[static_cast<size_t>(i / observed)]->seen(observed - 1 - i % observed);
   });
-  return {normalized_places(places, limits.agent).unflatten(0, {-1, observed}),
-          normalized_images(images).unflatten(0, {-1, observed})};
+  std::vector<at::Tensor> tensors;
+  tensors.reserve(row.task.observations.size());
+  for (size_t k = 0; k < row.task.observations.size(); ++k)
+    tensors.push_back(observation(all, k, row.task.observations[k], limits).unflatten(0, {-1, observed}));
+  return tensors;
 }
 
 at::Tensor noise_of(const Batch& batch, const Policy& row) {
@@ -70,14 +83,12 @@ at::Tensor noise_of(const Batch& batch, const Policy& row) {
   return noise;
 }
 
-/// The actions to be done, of [T,2] that were drawn: from the time of the last observation on.
-std::vector<Point> targets_of(const at::Tensor& drawn, const RobotTask& task, const Limits& limits) {
+/// The actions to be done, of [T,A] that were drawn: from the time of the last observation on.
+std::vector<double> actions_of(const at::Tensor& drawn, const RobotTask& task, const Limits& limits) {
   const at::Tensor wide = drawn.narrow(0, task.observed - 1, task.executed).to(at::kDouble).contiguous();
-  limits.restore({wide.data_ptr<double>(), static_cast<size_t>(wide.numel())});
-  std::vector<Point> targets;
-  targets.reserve(static_cast<size_t>(task.executed));
-  for (int64_t k = 0; k < task.executed; ++k) targets.push_back({wide[k][0].item<double>(), wide[k][1].item<double>()});
-  return targets;
+  std::vector<double> actions(wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel());
+  limits.restore(actions);
+  return actions;
 }
 
 Batch still_playing(std::vector<Playing>& all) {
@@ -92,7 +103,7 @@ Batch still_playing(std::vector<Playing>& all) {
 std::vector<double> Rollout::scores() const {
   std::vector<double> all;
   all.reserve(episodes.size());
-  for (const Playback& p : episodes) all.push_back(p.score);
+  for (const Played& p : episodes) all.push_back(p.score);
   return all;
 }
 
@@ -110,20 +121,21 @@ std::vector<size_t> Rollout::by_score() const {
 
 int64_t Rollout::steps() const {
   int64_t sum = 0;
-  for (const Playback& p : episodes) sum += static_cast<int64_t>(p.scenes.size()) - 1;
+  for (const Played& p : episodes) sum += static_cast<int64_t>(p.moments.size()) - 1;
   return sum;
 }
 
-Rollout roll_out(DiffusionPolicy& policy, const PushTLimits& limits, const RolloutOptions& options) {
+Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits& limits,
+                 const RolloutOptions& options) {
   const training::Stopwatch watch;
   const training::EvalMode eval_mode(policy);
   const Policy& row = policy.row();
   const std::vector<DenoisingStep> steps = sampler_steps(options.sampler, policy.schedule());
   std::vector<Playing> all;
   all.reserve(options.seeds.size());
-  for (const uint32_t seed : options.seeds) all.emplace_back(seed);
+  for (const uint32_t seed : options.seeds) all.emplace_back(robot, seed);
   Rollout result;
-  const int64_t decisions = (kPushTMaxSteps + row.task.executed - 1) / row.task.executed;
+  const int64_t decisions = (robot.max_steps + row.task.executed - 1) / row.task.executed;
   for (int64_t i = 0; i < decisions; ++i) {
     const Batch batch = still_playing(all);
     if (!batch.empty()) {
@@ -133,7 +145,8 @@ Rollout roll_out(DiffusionPolicy& policy, const PushTLimits& limits, const Rollo
       result.policy_seconds += thinking.seconds();
       ++result.decisions;
       parallel_tasks(static_cast<int64_t>(batch.size()), [&](int64_t b) {
-        batch[static_cast<size_t>(b)]->follow(targets_of(drawn[b], row.task, limits.action));
+        batch[static_cast<size_t>(b)]->follow(actions_of(drawn[b], row.task, limits.action),
+                                              static_cast<size_t>(row.task.action), robot.max_steps);
       });
     }
     if (options.decided) options.decided(i + 1, decisions);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy plays PushT: it looks at the last two images, draws sixteen actions, does eight of them and looks again.
+// A policy plays: it looks at the last two moments, draws sixteen actions, does eight of them and looks again.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "robots/replay.h"
+#include "robots/robot.h"
 #include "robots/torch/diffusion_policy.h"
 #include "robots/torch/recording.h"
 
@@ -26,9 +26,9 @@ struct RolloutOptions {
 };
 
 struct Rollout {
-  std::vector<Playback> episodes;  ///< in the order of the seeds
-  int64_t decisions = 0;           ///< of the whole batch
-  double policy_seconds = 0;       ///< spent in them
+  std::vector<Played> episodes;  ///< in the order of the seeds
+  int64_t decisions = 0;         ///< of the whole batch
+  double policy_seconds = 0;     ///< spent in them
   double seconds = 0;
 
   std::vector<double> scores() const;
@@ -42,6 +42,6 @@ struct Rollout {
 };
 
 /// All episodes in one batch, in eval mode. What an episode draws depends on its seed alone.
-Rollout roll_out(DiffusionPolicy& policy, const PushTLimits& limits, const RolloutOptions& options);
+Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits& limits, const RolloutOptions& options);
 
 }  // namespace fib::robots

@@ -2,11 +2,11 @@
 #include "robots/torch/trained_policy.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <stdexcept>
 
 #include "base/safetensors.h"
-#include "robots/torch/cloning.h"
 #include "training/run/directory.h"
 
 namespace fib::robots {
@@ -36,17 +36,17 @@ void load_all(DiffusionPolicy& policy, const SafetensorsFile& file) {
 TrainedPolicy open_policy(const std::filesystem::path& run) {
   const training::RunFiles files{run};
   TrainedPolicy opened{.recipe = files.recipe(), .weights = "", .policy = nullptr, .limits = {}};
-  if (opened.recipe.task != pusht_task_row().name) {
-    throw std::invalid_argument(
-        fmt::format("the run in '{}' learned {}; accepted: a run of the task pusht", run.string(), opened.recipe.task));
+  if (!is_robot(opened.recipe.task)) {
+    throw std::invalid_argument(fmt::format("the run in '{}' learned {}; accepted: a run of the tasks {}", run.string(),
+                                            opened.recipe.task, fmt::join(robot_names(), ", ")));
   }
   const std::filesystem::path file = weights_of_run(files);
   opened.weights = file.filename();
   const SafetensorsFile stored(file);
   const auto limits = stored.metadata().find("limits");
-  opened.limits = PushTLimits::from_json(limits == stored.metadata().end() ? "" : limits->second);
-  opened.policy = std::make_shared<DiffusionPolicy>(find_policy(opened.recipe.model),
-                                                    AttentionSpec::parse(opened.recipe.attention));
+  const Policy& row = find_policy(opened.recipe.model);
+  opened.limits = RobotLimits::from_json(limits == stored.metadata().end() ? "" : limits->second, row.task);
+  opened.policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(opened.recipe.attention));
   load_all(*opened.policy, stored);
   opened.policy->eval();
   return opened;

@@ -16,7 +16,8 @@ struct TrainedPolicy {
   training::Recipe recipe;
   std::string weights;  ///< the file's name
   std::shared_ptr<DiffusionPolicy> policy;
-  PushTLimits limits;
+  RobotLimits limits;
+  const Robot& robot() const { return find_robot(recipe.task); }
 };
 
 /// Its best weights; of a run that has not been judged yet the averaged ones. Throws std::invalid_argument for a run

@@ -56,9 +56,10 @@ TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {
     trained += a.rows.empty() ? 0 : 1;
     std::set<std::string> labels;
     for (const AblationRow& row : a.rows) EXPECT_TRUE(labels.insert(row.label).second) << row.label;
-    for (Scale scale : {Scale::tiny, Scale::small, Scale::paper}) {
+    for (const auto& [scale, word] :
+         {std::pair{Scale::tiny, "tiny"}, {Scale::small, "small"}, {Scale::paper, "paper"}}) {
       if (!has_scale(a, scale)) continue;
-      const size_t datasets = scale != Scale::paper ? 1 : a.recipes.empty() ? 2 : a.recipes.at("paper").size();
+      const size_t datasets = !a.recipes.empty() ? a.recipes.at(word).size() : scale == Scale::paper ? 2 : 1;
       EXPECT_EQ(plan(a, request(folder.path(), scale)).size(), a.rows.size() * datasets);
     }
   }

@@ -27,14 +27,15 @@ class Cloning : public testing::Test {
   void SetUp() override {
     test::write_recording(folder_.path());
     all_ = read_demonstrations(folder_.path());
+    recording_ = open_recording(find_robot("pusht"), "zarr:" + folder_.path().string());
   }
 
+  RobotLimits limits() const { return RobotLimits::of(*recording_, mini_task()); }
+
   CloningData data() const {
-    CloningData data{.limits = PushTLimits::of(all_), .training = nullptr, .validation = nullptr};
-    data.training =
-        std::make_unique<Recording>(folder_.path(), all_, std::vector<int64_t>{0, 1}, mini_policy(), data.limits);
-    data.validation =
-        std::make_unique<Recording>(folder_.path(), all_, std::vector<int64_t>{0}, mini_policy(), data.limits);
+    CloningData data{.limits = limits(), .training = nullptr, .validation = nullptr};
+    data.training = std::make_unique<Recording>(*recording_, std::vector<int64_t>{0, 1}, mini_policy(), data.limits);
+    data.validation = std::make_unique<Recording>(*recording_, std::vector<int64_t>{0}, mini_policy(), data.limits);
     return data;
   }
 
@@ -56,6 +57,7 @@ class Cloning : public testing::Test {
 
   test::TemporaryDirectory folder_;
   Demonstrations all_;
+  std::unique_ptr<RobotRecording> recording_;
 };
 
 std::vector<size_t> first_numbers(int64_t count) {
@@ -66,8 +68,9 @@ std::vector<size_t> first_numbers(int64_t count) {
 
 /// Every window, element by element: rows clamped to the episode, normalized one at a time, pixels averaged by hand.
 TEST_F(Cloning, windows_are_those_of_a_slow_sampler) {
-  const PushTLimits limits = PushTLimits::of(all_);
-  const Recording recording(folder_.path(), all_, std::vector<int64_t>{0, 1}, mini_policy(), limits);
+  const RobotLimits limits = this->limits();
+  const Recording recording(*recording_, std::vector<int64_t>{0, 1}, mini_policy(), limits);
+  const Limits& agent = limits.observed.at("agent_pos");
   std::vector<Window> slow;
   for (const Episode& episode : all_.episodes)
     for (int64_t start = episode.begin - 1; start + 16 <= episode.end + 7; ++start) slow.push_back({episode, start});
@@ -82,8 +85,7 @@ TEST_F(Cloning, windows_are_those_of_a_slow_sampler) {
     }
     for (int64_t k = 0; k < 2; ++k) {
       const int64_t row = slow[w].row(k);
-      const double y =
-          limits.agent.scale()[1] * all_.states[static_cast<size_t>(row)].agent.y + limits.agent.offset()[1];
+      const double y = agent.scale()[1] * all_.states[static_cast<size_t>(row)].agent.y + agent.offset()[1];
       EXPECT_NEAR(batch.observations[0][b][k][1].item<double>(), y, 1e-6);
       const std::vector<uint8_t> image = read_images(folder_.path(), {row, row + 1});
       double sum = 0;  // of the square at row 9, column 11: green
@@ -95,13 +97,14 @@ TEST_F(Cloning, windows_are_those_of_a_slow_sampler) {
 }
 
 TEST_F(Cloning, limits_survive_as_text) {
-  const PushTLimits limits = PushTLimits::of(all_), again = PushTLimits::from_json(limits.to_json());
+  const RobotLimits made = limits(), again = RobotLimits::from_json(made.to_json(), mini_task());
   for (size_t d = 0; d < 2; ++d) {
-    EXPECT_EQ(again.action.scale()[d], limits.action.scale()[d]);
-    EXPECT_EQ(again.agent.offset()[d], limits.agent.offset()[d]);
+    EXPECT_EQ(again.action.scale()[d], made.action.scale()[d]);
+    EXPECT_EQ(again.observed.at("agent_pos").offset()[d], made.observed.at("agent_pos").offset()[d]);
   }
   for (const char* wrong : {"", "{}", "[1]", R"({"agent_pos":{"scale":["x"],"offset":[]},"action":1})"})
-    EXPECT_TRUE(mentions(test::error_of([&] { PushTLimits::from_json(wrong); }), "limits of agent_pos and action"));
+    EXPECT_TRUE(mentions(test::error_of([&] { RobotLimits::from_json(wrong, mini_task()); }),
+                         "limits of agent_pos and action"));
   EXPECT_TRUE(mentions(test::error_of([] { Limits::from({0, 1}, {0, 0}, 2); }), "no scale of 0"));
 }
 
@@ -165,18 +168,18 @@ TEST_F(Cloning, is_judged_by_playing) {
 TEST_F(Cloning, episodes_depend_on_their_seed_alone) {
   torch::manual_seed(5);
   DiffusionPolicy policy(mini_policy(), AttentionSpec::parse("full"));
-  const PushTLimits limits = PushTLimits::of(all_);
-  const Rollout together = roll_out(policy, limits, {.seeds = {7, 8}, .sampler = "ddim:2"});
-  const Rollout alone = roll_out(policy, limits, {.seeds = {8}, .sampler = "ddim:2"});
+  const Robot& robot = find_robot("pusht");
+  const Rollout together = roll_out(policy, robot, limits(), {.seeds = {7, 8}, .sampler = "ddim:2"});
+  const Rollout alone = roll_out(policy, robot, limits(), {.seeds = {8}, .sampler = "ddim:2"});
   EXPECT_EQ(together.decisions, 38);
   EXPECT_EQ(together.steps(), 600);
   for (size_t i = 0; i <= 8; ++i) {
-    EXPECT_NEAR(together.episodes[1].scenes[i].state.agent.x, alone.episodes[0].scenes[i].state.agent.x, 1e-2);
-    EXPECT_NEAR(together.episodes[1].scenes[i].state.agent.y, alone.episodes[0].scenes[i].state.agent.y, 1e-2);
+    for (size_t k = 0; k < 2; ++k)  // the agent's place
+      EXPECT_NEAR(together.episodes[1].moments[i][k], alone.episodes[0].moments[i][k], 1e-2);
   }
-  EXPECT_EQ(roll_out(policy, limits, {.seeds = {8}, .sampler = "ddim:2"}).scores(), alone.scores());
-  EXPECT_TRUE(
-      mentions(test::error_of([&] { roll_out(policy, limits, {.seeds = {8}, .sampler = "euler"}); }), "ddim:K"));
+  EXPECT_EQ(roll_out(policy, robot, limits(), {.seeds = {8}, .sampler = "ddim:2"}).scores(), alone.scores());
+  EXPECT_TRUE(mentions(test::error_of([&] { roll_out(policy, robot, limits(), {.seeds = {8}, .sampler = "euler"}); }),
+                       "ddim:K"));
 }
 
 /// The directory of a run with untrained weights of the small policy.
@@ -198,12 +201,11 @@ class PolicyRun : public Cloning {
 TEST_F(PolicyRun, is_opened_with_its_weights_and_limits) {
   write_config("pusht");
   DiffusionPolicy policy(find_policy("pusht_small"), AttentionSpec::parse("full"));
-  const PushTLimits limits = PushTLimits::of(all_);
-  models::save_weights(policy, run_ / "ema.safetensors", {{"limits", limits.to_json()}});
+  models::save_weights(policy, run_ / "ema.safetensors", {{"limits", limits().to_json()}});
   const TrainedPolicy opened = open_policy(run_.path());
   EXPECT_EQ(opened.weights, "ema.safetensors");
   EXPECT_FALSE(opened.policy->is_training());
-  EXPECT_EQ(opened.limits.to_json(), limits.to_json());
+  EXPECT_EQ(opened.limits.to_json(), limits().to_json());
   const auto want = policy.parameters(), have = opened.policy->parameters();
   ASSERT_EQ(have.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(at::equal(have[i], want[i]));
@@ -212,11 +214,11 @@ TEST_F(PolicyRun, is_opened_with_its_weights_and_limits) {
 TEST_F(PolicyRun, is_refused_in_one_line) {
   EXPECT_TRUE(mentions(refusal(), "holds no run"));
   write_config("classification");
-  EXPECT_TRUE(mentions(refusal(), "learned classification; accepted: a run of the task pusht"));
+  EXPECT_TRUE(mentions(refusal(), "learned classification; accepted: a run of the tasks pusht, lift, can"));
   write_config("pusht");
   EXPECT_TRUE(mentions(refusal(), "has no weights yet"));
   DiffusionPolicy other(mini_policy(), AttentionSpec::parse("full"));
-  models::save_weights(other, run_ / "ema.safetensors", {{"limits", PushTLimits::of(all_).to_json()}});
+  models::save_weights(other, run_ / "ema.safetensors", {{"limits", limits().to_json()}});
   EXPECT_TRUE(mentions(refusal(), "the weights do not fit pusht_small"));
   models::save_weights(other, run_ / "ema.safetensors");
   EXPECT_TRUE(mentions(refusal(), "do not tell the limits"));

@@ -9,7 +9,6 @@
 #include "cli/progress.h"
 #include "report/torch/attention_sheet.h"
 #include "robots/strip.h"
-#include "robots/torch/cloning.h"
 #include "robots/torch/rollout.h"
 #include "robots/torch/trained_policy.h"
 #include "training/run/summary.h"
@@ -17,16 +16,26 @@
 namespace fib::cli {
 namespace {
 
-using robots::Playback;
+using robots::Played;
 using robots::Rollout;
 using robots::TrainedPolicy;
 
-report::EpisodeStrip strip_of(const std::string& which, uint32_t seed, const Playback& played) {
-  const auto images = robots::strip_images(played.scenes);
-  report::EpisodeStrip strip{which, seed, played.score, static_cast<int64_t>(played.scenes.size()) - 1};
-  strip.frames.width = static_cast<uint32_t>(images.size()) * robots::kImageSize;
-  strip.frames.height = robots::kImageSize;
+/// What the policy's first camera saw.
+std::vector<uint8_t> camera_image(const robots::RobotWorld& world, const robots::Moment& moment) {
+  for (robots::SeenValue& value : world.seen(moment))
+    if (!value.image.empty()) return std::move(value.image);
+  return {};
+}
+
+report::EpisodeStrip strip_of(const std::string& which, uint32_t seed, const robots::RobotWorld& world,
+                              const Played& played) {
+  std::vector<std::vector<uint8_t>> images;
+  for (const size_t t : robots::strip_steps(played.moments.size()))
+    images.push_back(camera_image(world, played.moments[t]));
+  report::EpisodeStrip strip{which, seed, played.score, static_cast<int64_t>(played.moments.size()) - 1};
   robots::append_strip(strip.frames.rgb, images);
+  strip.frames.height = robots::image_side(images.front());
+  strip.frames.width = static_cast<uint32_t>(images.size()) * strip.frames.height;
   return strip;
 }
 
@@ -37,9 +46,9 @@ std::vector<double> looked_at(models::Model& model, const at::Tensor& image, int
   return report::numbers(weights.narrow(0, 1, patches).narrow(1, 1, patches).mean(0).to(at::kDouble));
 }
 
-/// The part of a scene that the encoder sees, as bytes [3,crop,crop].
-at::Tensor seen_part(const robots::PushTScene& scene, const robots::Observation& camera) {
-  const at::Tensor bytes = robots::reduced_images(robots::draw_image(scene), camera.image_size)[0];
+/// The part of an image that the encoder sees, as bytes [3,crop,crop].
+at::Tensor seen_part(const std::vector<uint8_t>& image, const robots::Observation& camera) {
+  const at::Tensor bytes = robots::reduced_images(image, 1, camera.image_size)[0];
   const int64_t margin = (camera.image_size - camera.crop) / 2;
   return bytes.narrow(1, margin, camera.crop).narrow(2, margin, camera.crop);
 }
@@ -50,11 +59,13 @@ report::SquareImage square_image(const at::Tensor& bytes) {
 }
 
 /// First, middle and last frame.
-std::vector<report::EncoderMap> maps_of(models::Model& model, const Playback& played, const robots::Policy& row) {
+std::vector<report::EncoderMap> maps_of(models::Model& model, const robots::RobotWorld& world, const Played& played,
+                                        const robots::Policy& row) {
   const int64_t side = model.dimensions().height;
   std::vector<report::EncoderMap> maps;
-  for (const size_t t : {size_t{0}, played.scenes.size() / 2, played.scenes.size() - 1}) {
-    const at::Tensor bytes = seen_part(played.scenes[t], row.image()).narrow(1, 0, side).narrow(2, 0, side);
+  for (const size_t t : {size_t{0}, played.moments.size() / 2, played.moments.size() - 1}) {
+    const at::Tensor bytes =
+        seen_part(camera_image(world, played.moments[t]), row.image()).narrow(1, 0, side).narrow(2, 0, side);
     const at::Tensor image = robots::normalized_images(bytes).unsqueeze(0);
     const auto last = static_cast<int64_t>(model.attentions().size()) - 1;
     maps.push_back({square_image(bytes), looked_at(model, image, 0), looked_at(model, image, last)});
@@ -67,13 +78,14 @@ models::Model* vit_of(const TrainedPolicy& opened) {
   return encoder == nullptr ? nullptr : &encoder->model();
 }
 
-void add_encoder(report::PageRun& run, const TrainedPolicy& opened, const Playback& median) {
+void add_encoder(report::PageRun& run, const TrainedPolicy& opened, const robots::RobotWorld& world,
+                 const Played& median) {
   const at::NoGradGuard no_grad;
   models::Model* vit = vit_of(opened);
   if (vit == nullptr) return;
   const auto mechanism = vit->attentions().front();
   if (mechanism->info().support_set) run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
-  if (!analysis::why_no_attention_maps(*vit)) run.episodes->maps = maps_of(*vit, median, opened.policy->row());
+  if (!analysis::why_no_attention_maps(*vit)) run.episodes->maps = maps_of(*vit, world, median, opened.policy->row());
 }
 
 std::vector<uint32_t> test_seeds() {
@@ -91,25 +103,28 @@ report::PageRun policy_run(const std::string& directory) {
   run.parameters = training::read_summary(files).parameters;
   run.config = read_file(files.config(), kMaxRecipeBytes);
   const std::string& sampler = opened.policy->row().sampler;
-  const Rollout played = robots::roll_out(*opened.policy, opened.limits, {.seeds = test_seeds(), .sampler = sampler});
+  const Rollout played =
+      robots::roll_out(*opened.policy, opened.robot(), opened.limits, {.seeds = test_seeds(), .sampler = sampler});
   run.episodes = report::PlayedEpisodes{.count = robots::kTestEpisodes,
                                         .mean_score = played.mean_score(),
                                         .policy_ms = played.policy_ms(),
                                         .sampler = sampler,
                                         .strips = {},
                                         .maps = {}};
+  const auto world = robots::open_world(opened.robot());
   const std::vector<size_t> order = played.by_score();
   const size_t median = order[order.size() / 2];
   for (const auto& [which, i] : {std::pair{"best", order.back()}, {"median", median}, {"worst", order.front()}})
-    run.episodes->strips.push_back(strip_of(which, robots::kTestSeed + static_cast<uint32_t>(i), played.episodes[i]));
-  add_encoder(run, opened, played.episodes[median]);
+    run.episodes->strips.push_back(
+        strip_of(which, robots::kTestSeed + static_cast<uint32_t>(i), *world, played.episodes[i]));
+  add_encoder(run, opened, *world, played.episodes[median]);
   return run;
 }
 
 }  // namespace
 
 bool is_policy_run(const std::string& directory) {
-  return training::RunFiles{directory}.recipe().task == robots::pusht_task_row().name;
+  return robots::is_robot(training::RunFiles{directory}.recipe().task);
 }
 
 report::Page make_policy_page(const ReportArguments& a, bool quiet) {

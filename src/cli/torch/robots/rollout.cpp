@@ -24,10 +24,11 @@ using report::Table;
 using robots::Rollout;
 using robots::TrainedPolicy;
 
-nlohmann::ordered_json rollout_json(const RolloutArguments& a, const std::string& sampler, const Rollout& r) {
-  return {{"task", "pusht"},    {"episodes", a.episodes},       {"seed", a.seed},
-          {"sampler", sampler}, {"mean_score", r.mean_score()}, {"scores", r.scores()},
-          {"steps", r.steps()}, {"seconds", r.seconds},         {"policy_ms", r.policy_ms()}};
+nlohmann::ordered_json rollout_json(const RolloutArguments& a, const TrainedPolicy& p, const std::string& sampler,
+                                    const Rollout& r) {
+  return {{"task", p.robot().name}, {"episodes", a.episodes},       {"seed", a.seed},
+          {"sampler", sampler},     {"mean_score", r.mean_score()}, {"scores", r.scores()},
+          {"steps", r.steps()},     {"seconds", r.seconds},         {"policy_ms", r.policy_ms()}};
 }
 
 std::string rollout_text(const RolloutArguments& a, const TrainedPolicy& p, const std::string& sampler,
@@ -43,15 +44,14 @@ std::string rollout_text(const RolloutArguments& a, const TrainedPolicy& p, cons
   return table.to_string();
 }
 
-/// Worst, median, best.
-std::vector<robots::PushTScene> shown_scenes(const Rollout& r) {
+/// Worst, median, best, one after the other.
+void write_rollout_video(const std::string& file, const robots::Robot& robot, const Rollout& r) {
+  const auto world = robots::open_world(robot);
   const std::vector<size_t> order = r.by_score();
-  std::vector<robots::PushTScene> scenes;
-  for (const size_t i : {order.front(), order[order.size() / 2], order.back()}) {
-    const auto& played = r.episodes[i].scenes;
-    scenes.insert(scenes.end(), played.begin(), played.end());
-  }
-  return scenes;
+  std::vector<std::vector<uint8_t>> frames;
+  for (const size_t i : {order.front(), order[order.size() / 2], order.back()})
+    for (const robots::Moment& moment : r.episodes[i].moments) frames.push_back(world->frame(moment));
+  robots::write_video(file, frames, static_cast<int>(robot.hertz));
 }
 
 void run_rollout(const RolloutArguments& a, const Globals& globals) {
@@ -64,21 +64,21 @@ void run_rollout(const RolloutArguments& a, const Globals& globals) {
   options.decided = [&](int64_t done, int64_t of) {
     show_share(status, "playing", static_cast<double>(done) / static_cast<double>(of));
   };
-  const Rollout result = robots::roll_out(*opened.policy, opened.limits, options);
+  const Rollout result = robots::roll_out(*opened.policy, opened.robot(), opened.limits, options);
   status.clear();
   if (a.json)
-    print_json(rollout_json(a, options.sampler, result));
+    print_json(rollout_json(a, opened, options.sampler, result));
   else if (!globals.quiet)
     fmt::print("{}", rollout_text(a, opened, options.sampler, result));
   if (a.video.empty()) return;
-  robots::write_video(a.video, shown_scenes(result));
+  write_rollout_video(a.video, opened.robot(), result);
   say_written(a.video, globals.quiet || a.json, "(worst, median and best episode)");
 }
 
 const TorchRunner<RolloutArguments> rollout_runner(run_rollout);
 
-const bool task_is_known = [] {
-  training::add_task(robots::pusht_task_row());
+const bool tasks_are_known = [] {
+  for (training::TaskRow& row : robots::cloning_tasks()) training::add_task(std::move(row));
   return true;
 }();
 

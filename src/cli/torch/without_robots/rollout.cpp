@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "robots/robot.h"
 #include "training/torch/task.h"
 
 namespace fib::cli {
@@ -14,10 +15,12 @@ namespace {
 
 const TorchRunner<RolloutArguments> rollout_runner([](const RolloutArguments&, const Globals&) { refuse_robots(); });
 
-const bool task_is_explained = [] {
-  training::add_task(
-      {"pusht", "demonstrations of PushT to a policy; not in this build",
-       [](const training::Recipe&, const training::RankInfo&) -> training::Experiment { refuse_robots(); }});
+const bool tasks_are_explained = [] {
+  for (const robots::Robot& robot : robots::robots()) {
+    training::add_task(
+        {robot.name, robot.help + "; not in this build",
+         [](const training::Recipe&, const training::RankInfo&) -> training::Experiment { refuse_robots(); }});
+  }
   return true;
 }();
 

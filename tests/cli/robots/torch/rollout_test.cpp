@@ -21,7 +21,7 @@ TEST(RolloutCommand, refuses_what_is_no_policy_in_one_line) {
   const fib::test::TemporaryDirectory run;
   expect_one_line(run_fib("rollout --run " + run.path().string()), 1, "holds no run");
   fib::test::write_file(run / "config.toml", "[run]\ntask = \"classification\"\n");
-  expect_one_line(run_fib("rollout --run " + run.path().string()), 2, "accepted: a run of the task pusht");
+  expect_one_line(run_fib("rollout --run " + run.path().string()), 2, "accepted: a run of the tasks pusht, lift, can");
   fib::test::write_file(run / "config.toml", "[run]\ntask = \"pusht\"\n");
   expect_one_line(run_fib("rollout --run " + run.path().string()), 1, "has no weights yet");
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "robots/robot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/nearest.h"
+#include "robots/arm_task.h"
+#include "robots/pusht.h"
+
+namespace fib::robots {
+
+const std::vector<Robot>& robots() {
+  static const std::vector<Robot> rows = {
+      {"pusht", "demonstrations of PushT to a policy, judged by playing", "pusht", "zarr:DIR", kPushTMaxSteps, 10,
+       24'000},
+      {"lift", "demonstrations of an arm that lifts a cube", "arm", "hdf5:FILE", kArmMaxSteps, kArmHertz, 9'700},
+      {"can", "demonstrations of an arm that carries a can", "arm", "hdf5:FILE", kArmMaxSteps, kArmHertz, 23'200},
+  };
+  return rows;
+}
+
+bool is_robot(const std::string& name) { return std::ranges::count(robots(), name, &Robot::name) > 0; }
+
+const Robot& find_robot(const std::string& name) { return find_named(robots(), "robot", name, &Robot::name); }
+
+std::filesystem::path recording_place(const Robot& robot, const std::string& source) {
+  const std::string scheme = robot.source.substr(0, robot.source.find(':') + 1);
+  if (source.starts_with(scheme) && source.size() > scheme.size()) return source.substr(scheme.size());
+  throw std::invalid_argument(fmt::format("demonstrations '{}': accepted is {}", source, robot.source));
+}
+
+std::vector<std::string> robot_names() { return names_of(robots(), &Robot::name); }
+
+}  // namespace fib::robots

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Robots that policies learn to move: what a world shows and takes, whatever simulator it runs on, and what was
+// recorded of it, whatever file it is in.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "robots/demonstrations.h"
+#include "robots/policy.h"
+
+namespace fib::robots {
+
+/// A row for each: nobody else asks which robot it is.
+struct Robot {
+  std::string name, help;
+  std::string seen_as;        ///< the RobotTask of the policies that move it
+  std::string source;         ///< how demonstrations are named: "zarr:DIR"
+  int64_t max_steps = 300;    ///< of an episode
+  int64_t hertz = 10;         ///< actions in a second
+  int64_t recorded_rows = 0;  ///< of the published demonstrations, about
+};
+
+const std::vector<Robot>& robots();
+/// Throws std::invalid_argument with the list for an unknown one.
+const Robot& find_robot(const std::string& name);
+bool is_robot(const std::string& name);
+/// Where demonstrations are, of a source such as "zarr:DIR"; throws std::invalid_argument for another kind.
+std::filesystem::path recording_place(const Robot& robot, const std::string& source);
+std::vector<std::string> robot_names();
+
+/// A moment of a world: numbers enough to draw it.
+using Moment = std::vector<double>;
+
+/// One observation at one time: numbers, or an image of square size, red, green, blue.
+struct SeenValue {
+  std::vector<double> numbers;
+  std::vector<uint8_t> image;
+};
+
+struct RobotStep {
+  double reward = 0;
+  bool done = false;
+};
+
+class RobotWorld {
+ public:
+  virtual ~RobotWorld() = default;
+  virtual void reset(uint32_t seed) = 0;
+  /// As many numbers as the task's actions have.
+  virtual RobotStep step(std::span<const double> action) = 0;
+  virtual Moment moment() const = 0;
+  /// In the order of the task's observations.
+  virtual std::vector<SeenValue> seen(const Moment& moment) const = 0;
+  /// What a person watches, a square.
+  virtual std::vector<uint8_t> frame(const Moment& moment) const = 0;
+};
+
+/// All rows of a recording stand one after the other, as its episodes say.
+class RobotRecording {
+ public:
+  virtual ~RobotRecording() = default;
+  virtual const std::vector<Episode>& episodes() const = 0;
+  virtual std::vector<double> actions() const = 0;
+  virtual std::vector<double> numbers(const Observation& observation) const = 0;
+  /// [length, side, side, 3].
+  virtual std::vector<uint8_t> images(const Observation& observation, const Episode& episode) const = 0;
+};
+
+/// In the simulators' library. Throw std::invalid_argument for a source of another kind, std::runtime_error with one
+/// line for what is missing or damaged.
+std::unique_ptr<RobotWorld> open_world(const Robot& robot);
+std::unique_ptr<RobotRecording> open_recording(const Robot& robot, const std::string& source);
+
+/// An episode that was played.
+struct Played {
+  std::vector<Moment> moments;  ///< the first included
+  double score = 0;             ///< the best reward
+};
+
+}  // namespace fib::robots
