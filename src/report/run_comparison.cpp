@@ -53,4 +53,8 @@ std::string known_figure(double value, int digits, const std::string& unit) {
   return value > 0 && std::isfinite(value) ? fmt::format("{:.{}f}{}", value, digits, unit) : "–";
 }
 
+std::string known_rate(double per_second, const std::string& unit) {
+  return known_figure(per_second, per_second < 10 ? 2 : 0, unit);
+}
+
 }  // namespace fib::report

@@ -20,5 +20,7 @@ std::string comparison(const RunRecord& run, const RunRecord& first);
 
 /// A figure with its unit; "–" where it is not known.
 std::string known_figure(double value, int digits, const std::string& unit);
+/// Images or clips a second; of few a second two digits more.
+std::string known_rate(double per_second, const std::string& unit);
 
 }  // namespace fib::report

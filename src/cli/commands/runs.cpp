@@ -61,7 +61,7 @@ std::string results_table(const std::vector<RunRecord>& runs) {
     table.add_row({run.name,
                    fmt::format("{} {}", training::figure_text({run.score, run.test_score}),
                                training::figure_style(run.score).label),
-                   known_figure(run.images_per_second, 0, ""), speed_ratio(run, runs.front()),
+                   report::known_rate(run.images_per_second, ""), speed_ratio(run, runs.front()),
                    fmt::format("{:.1f} %", 100 * run.pair_share), known_figure(run.attention_ms, 1, " ms"),
                    known_figure(run.step_ms, 1, " ms"), fmt::format("{:.0f} MB", run.peak_memory_mb)});
   return table.to_string();

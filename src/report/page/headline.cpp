@@ -69,7 +69,7 @@ std::string accuracy_card(const Page& page, size_t which) {
 
 std::string speed_card(const Page& page, size_t which) {
   const RunRecord &run = page.runs[which].record, &first = page.runs.front().record;
-  const auto rate = [](const RunRecord& r) { return known_figure(r.images_per_second, 0, " images/s"); };
+  const auto rate = [](const RunRecord& r) { return known_rate(r.images_per_second, " images/s"); };
   const std::string ratio = speed_ratio(run, first);
   return card(
       "Training speed", which == 0 || ratio == "–" ? rate(run) : ratio,
