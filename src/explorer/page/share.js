@@ -10,10 +10,10 @@ function commandLine(side, isPattern) {
     (layer === null ? "" : ` --layer ${layer}`) + " --json";
 }
 
-function pythonLine(side, isPattern) {
+// Python has the mechanisms that are patterns.
+function pythonLine(side) {
   const { heads, cls, layer } = state;
   const spec = JSON.stringify(specOf(state.sides[side]));
-  if (!isPattern) return `fibottention.convert(model, ${spec})`;
   return `fibottention.support(${spec}, tokens=${patchCount()}, heads=${heads}, cls=${cls}` +
     (layer === null ? "" : `, layer=${layer}`) + ")";
 }
@@ -50,7 +50,7 @@ function fileButtons(side, answer) {
 
 function sameElsewhere(side, answer) {
   const isPattern = answer.pattern !== null;
-  const parts = [copyLine(commandLine(side, isPattern), "command"), copyLine(pythonLine(side, isPattern), "line of Python")];
-  if (isPattern) parts.push(fileButtons(side, answer));
+  const parts = [copyLine(commandLine(side, isPattern), "command")];
+  if (isPattern) parts.push(copyLine(pythonLine(side), "line of Python"), fileButtons(side, answer));
   return parts;
 }
