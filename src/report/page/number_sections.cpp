@@ -35,10 +35,10 @@ std::string summary_row(const Page& page, size_t i, const RunRecord& first, doub
       "<td class=\"words\">{}</td><td>{}</td><td>{} / {}</td><td>{}</td></tr>\n",
       run_name(page, i), escaped_markup(r.attention),
       r.test_score == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_score,
-      100 * run.top5, known_rate(r.images_per_second, ""), ratio == "–" ? "" : " (" + ratio + ")",
-      100 * r.pair_share, run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""),
-      r.peak_memory_mb, grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed,
-      grouped(r.train_images), grouped(run.test_images), r.finished);
+      100 * run.top5, known_rate(r.images_per_second, ""), ratio == "–" ? "" : " (" + ratio + ")", 100 * r.pair_share,
+      run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""), r.peak_memory_mb,
+      grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed, grouped(r.train_images),
+      grouped(run.test_images), r.finished);
 }
 
 /// Each run a point: up and to the left is better.

@@ -36,6 +36,7 @@ a { color: var(--accent); }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .wide { overflow-x: auto; }
 .wide th:first-child { position: sticky; left: 0; background: var(--ground); z-index: 1; }
+@media (max-width: 40rem) { .wide th:first-child { max-width: 40vw; white-space: normal; overflow-wrap: anywhere; } }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); gap: 1rem; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1rem 1.2rem; }
 .card h2 { margin: 0; font-size: 1rem; color: var(--muted); font-weight: 600; }
@@ -44,6 +45,7 @@ a { color: var(--accent); }
   margin: .15rem 0 .5rem; font-variant-numeric: tabular-nums; }
 .card ul { list-style: none; margin: 0; padding: 0; font-size: .92rem; }
 .card li { display: flex; justify-content: space-between; gap: 1rem; border-top: 1px solid var(--line); padding: .2rem 0; }
+.card li > :last-child { white-space: nowrap; }
 .run i { display: inline-block; width: .75rem; height: .75rem; border-radius: .15rem; margin-right: .45rem;
   vertical-align: -.05rem; }
 .run { overflow-wrap: anywhere; }

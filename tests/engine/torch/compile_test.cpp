@@ -68,7 +68,7 @@ TEST(Compile, takes_the_kinds_that_say_so) {
 
 TEST(Compile, gives_the_module_s_logits_in_full_size) {
   if (std::getenv("FIB_ALL_MODELS") == nullptr) GTEST_SKIP() << "FIB_ALL_MODELS is not set; it takes minutes";
-  for (const models::ModelRow& row : models::table()) EXPECT_LT(error_of(row.name, "fibottention"), 2e-5) << row.name;
+  for (const models::ModelRow& row : models::table()) EXPECT_LT(error_of(row.name, "fibottention"), 1e-4) << row.name;
 }
 
 }  // namespace
