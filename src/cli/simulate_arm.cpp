@@ -2,15 +2,13 @@
 #include "cli/simulate_arm.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
-#include <algorithm>
-#include <chrono>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/atomic_file.h"
-#include "base/parallel.h"
+#include "base/stopwatch.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -52,10 +50,6 @@ void declare_simulate_arm(CLI::App& command, SimulateArmArguments& a) {
                   a.task->name));
 }
 
-double seconds_of(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 /// Two images of one height side by side.
 std::vector<uint8_t> beside(const std::vector<uint8_t>& left, const std::vector<uint8_t>& right) {
   std::vector<uint8_t> both;
@@ -91,63 +85,27 @@ void write_arm_strip(const std::string& file, const ArmWorld& world, const ArmEp
 struct ArmResult {
   int64_t episodes = 0, solved = 0, steps = 0;
   double seconds = 0;
+  ArmEpisode shown;
   double times_real_time() const { return static_cast<double>(steps) / robots::kArmHertz / seconds; }
 };
 
-/// Episodes side by side, a few for each thread at a time, so that those that wait to be written fit into memory.
-class ArmRun {
- public:
-  ArmRun(const SimulateArmArguments& a, const Globals& globals)
-      : a_(a), scene_(a.task->scene(robots::robosuite_assets())), progress_("episodes", a.episodes, globals.quiet) {
-    if (!a.record.empty()) writer_ = robots::write_robomimic(a.record, robots::recorded_environment(*a.task));
-  }
-
-  ArmResult run() {
-    const auto begin = std::chrono::steady_clock::now();
-    const int64_t at_once = 2 * omp_get_max_threads();
-    for (int64_t first = 0; first < a_.episodes; first += at_once)
-      play_some(first, std::min(at_once, a_.episodes - first));
-    if (writer_) writer_->finish();
-    result_.seconds = seconds_of(begin);
-    return result_;
-  }
-
-  const ArmEpisode& shown() const { return shown_; }
-  const robots::ArmScene& scene() const { return scene_; }
-
- private:
-  struct Played {
-    ArmEpisode episode;
-    robots::RobomimicEpisode recorded;
-  };
-
-  Played play_one(int64_t index) const {
-    const auto world = robots::open_arm_world(scene_);
-    Played played{robots::play_expert(*world, *a_.task, static_cast<uint32_t>(a_.seed + index)), {}};
-    if (writer_ && played.episode.solved())
-      played.recorded = robots::recorded_episode(*world, *a_.task, played.episode);
-    return played;
-  }
-
-  void play_some(int64_t first, int64_t count) {
-    std::vector<Played> some(static_cast<size_t>(count));
-    parallel_tasks(count, [&](int64_t i) { some[static_cast<size_t>(i)] = play_one(first + i); });
-    for (Played& p : some) {
-      if (result_.episodes++ == a_.shown) shown_ = p.episode;
-      result_.solved += p.episode.solved() ? 1 : 0;
-      result_.steps += static_cast<int64_t>(p.episode.actions.size());
-      if (writer_ && p.episode.solved()) writer_->add(p.recorded);
-      progress_.show(result_.episodes);
-    }
-  }
-
-  const SimulateArmArguments& a_;
-  robots::ArmScene scene_;
-  ProgressBar progress_;
-  std::unique_ptr<robots::RobomimicWriter> writer_;
-  ArmResult result_;
-  ArmEpisode shown_;
-};
+ArmResult play_episodes(const SimulateArmArguments& a, const robots::ArmScene& scene, bool quiet) {
+  const auto recording =
+      a.record.empty() ? nullptr : robots::write_robomimic(a.record, robots::recorded_environment(*a.task));
+  ProgressBar progress("episodes", a.episodes, quiet);
+  ArmResult result;
+  const Stopwatch watch;
+  robots::play_experts(scene, *a.task, {static_cast<uint32_t>(a.seed), a.episodes, recording.get()},
+                       [&](const ArmEpisode& episode) {
+                         if (result.episodes++ == a.shown) result.shown = episode;
+                         result.solved += episode.solved() ? 1 : 0;
+                         result.steps += static_cast<int64_t>(episode.actions.size());
+                         progress.show(result.episodes);
+                       });
+  if (recording) recording->finish();
+  result.seconds = watch.seconds();
+  return result;
+}
 
 void print_result(const SimulateArmArguments& a, const Globals& globals, const ArmResult& r) {
   const double share = static_cast<double>(r.solved) / static_cast<double>(r.episodes);
@@ -172,12 +130,17 @@ void simulate_arm(const SimulateArmArguments& a, const Globals& globals) {
     throw std::invalid_argument(fmt::format("--episode {}: there are {}, counted from 0", a.shown, a.episodes));
   for (const std::string& file : {a.record, a.video, a.png})
     if (!file.empty()) check_writable(file);
-  ArmRun run(a, globals);
-  print_result(a, globals, run.run());
+  const robots::ArmScene scene = a.task->scene(robots::robosuite_assets());
+  const ArmResult result = play_episodes(a, scene, globals.quiet);
+  print_result(a, globals, result);
+  const bool quiet = globals.quiet || a.json;
+  if (!a.record.empty()) say_written(a.record, quiet, fmt::format("({} episodes)", result.solved));
   if (a.video.empty() && a.png.empty()) return;
-  const auto world = robots::open_arm_world(run.scene());
-  if (!a.video.empty()) write_arm_video(a.video, *world, run.shown());
-  if (!a.png.empty()) write_arm_strip(a.png, *world, run.shown());
+  const auto world = robots::open_arm_world(scene);
+  if (!a.video.empty()) write_arm_video(a.video, *world, result.shown);
+  if (!a.png.empty()) write_arm_strip(a.png, *world, result.shown);
+  for (const std::string& file : {a.video, a.png})
+    if (!file.empty()) say_written(file, quiet, fmt::format("(episode {})", a.shown));
 }
 
 }  // namespace

@@ -8,9 +8,6 @@
 
 namespace fib::report {
 
-/// "Intel Xeon …, 2 cores, AVX3".
-std::string machine_name();
-
 /// Processes that wanted a core in the last minute, on average; nothing where Linux does not tell.
 std::optional<double> load_average();
 

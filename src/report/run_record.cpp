@@ -33,8 +33,10 @@ void take(RunRecord& run, const training::Summary& s) {
   run.model = s.model;
   run.attention = s.attention;
   run.data = s.data;
+  run.samples = s.samples;
+  run.machine = s.machine;
   run.seed = s.seed;
-  run.train_images = s.train_samples;
+  run.train_samples = s.train_samples;
   run.epochs = static_cast<double>(s.epochs);
   run.steps = s.steps;
   run.processes = s.processes;
@@ -42,11 +44,11 @@ void take(RunRecord& run, const training::Summary& s) {
   run.train_seconds = s.train_seconds;
   run.score = s.score.name;
   run.test_score = s.test.evaluation.value(s.score.name);
-  run.test_images = s.test.evaluation.samples;
+  run.test_samples = s.test.evaluation.samples;
   if (s.attention_cost) run.pair_share = 1 - s.attention_cost->pruning_ratio_with_cls;
   run.peak_memory_mb = s.peak_memory_mb;
   const training::Summary::Speed speed = s.speed.value_or(training::Summary::Speed{});
-  run.images_per_second = speed.samples_per_second;
+  run.samples_per_second = speed.samples_per_second;
   run.step_ms = speed.step_ms;
   run.attention_ms = speed.attention_ms;
 }

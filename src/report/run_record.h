@@ -17,15 +17,17 @@ struct CurvePoint {
 struct RunRecord {
   std::string name;  ///< of the directory
   std::string model, attention, data;
+  std::string samples = "images";  ///< what it learned from
+  std::string machine;             ///< that trained it; empty: not known
   int64_t seed = 0;
-  int64_t train_images = 0, test_images = 0;
+  int64_t train_samples = 0, test_samples = 0;
   int64_t steps = 0, processes = 1, threads = 1;
   std::string finished;  ///< when summary.json was written: "2026-11-17 03:41", UTC
   double epochs = 0;
   std::string score = "top1";  ///< the figure that the run is judged by
   double test_score = 0;
   double train_seconds = 0;
-  double images_per_second = 0;  ///< of training; 0: not known, as where a resumed run had no step left
+  double samples_per_second = 0;  ///< of training; 0: not known, as where a resumed run had no step left
   double step_ms = 0, attention_ms = 0;
   double pair_share = 1;  ///< of all pairs of tokens, class token included
   double peak_memory_mb = 0;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/parallel.h"
 #include "robots/arm_task.h"
 
 namespace fib::robots {
@@ -9,6 +13,18 @@ namespace {
 template <class To, class From>
 void append(To& to, const From& from) {
   to.insert(to.end(), from.begin(), from.end());
+}
+
+struct RecordedEpisode {
+  ArmEpisode episode;
+  RobomimicEpisode recorded;  ///< empty where nothing is written
+};
+
+RecordedEpisode play_and_record(const ArmScene& scene, const ArmTask& task, uint32_t seed, bool record) {
+  const auto world = open_arm_world(scene);
+  RecordedEpisode all{play_expert(*world, task, seed), {}};
+  if (record && all.episode.solved()) all.recorded = recorded_episode(*world, task, all.episode);
+  return all;
 }
 
 }  // namespace
@@ -29,6 +45,22 @@ RobomimicEpisode recorded_episode(const ArmWorld& world, const ArmTask& task, co
     append(all.gripper, seen.gripper_qpos);
   }
   return all;
+}
+
+void play_experts(const ArmScene& scene, const ArmTask& task, const ExpertEpisodes& episodes,
+                  const std::function<void(const ArmEpisode&)>& played) {
+  const int64_t at_once = 2 * omp_get_max_threads();
+  for (int64_t first = 0; first < episodes.count; first += at_once) {
+    std::vector<RecordedEpisode> some(static_cast<size_t>(std::min(at_once, episodes.count - first)));
+    parallel_tasks(static_cast<int64_t>(some.size()), [&](int64_t i) {
+      const uint32_t seed = episodes.first_seed + static_cast<uint32_t>(first + i);
+      some[static_cast<size_t>(i)] = play_and_record(scene, task, seed, episodes.recording != nullptr);
+    });
+    for (const RecordedEpisode& one : some) {
+      if (episodes.recording != nullptr && one.episode.solved()) episodes.recording->add(one.recorded);
+      played(one.episode);
+    }
+  }
 }
 
 std::string recorded_environment(const ArmTask& task) {

@@ -81,6 +81,18 @@ ArmEpisode play_expert(ArmWorld& world, const ArmTask& task, uint32_t seed, int6
 
 /// As robomimic has it, with what was seen before each action.
 RobomimicEpisode recorded_episode(const ArmWorld& world, const ArmTask& task, const ArmEpisode& episode);
+
+/// Episodes of an expert, each with the next seed; those that are solved are written where there is a recording.
+struct ExpertEpisodes {
+  uint32_t first_seed = 0;
+  int64_t count = 0;
+  RobomimicWriter* recording = nullptr;
+};
+/// Side by side, a few for each thread at a time, so that those that wait to be written fit into memory; `played` is
+/// told of each in order.
+void play_experts(const ArmScene& scene, const ArmTask& task, const ExpertEpisodes& episodes,
+                  const std::function<void(const ArmEpisode&)>& played);
+
 /// The JSON text that tells robomimic's programs which environment it was.
 std::string recorded_environment(const ArmTask& task);
 

@@ -11,9 +11,9 @@ RunRecord record(const std::string& name) {
   run.name = name;
   run.model = "vit_nano";
   run.data = "mnist";
-  run.test_images = 1000;
+  run.test_samples = 1000;
   run.test_score = 0.9;
-  run.images_per_second = 100;
+  run.samples_per_second = 100;
   run.pair_share = 1;
   return run;
 }
@@ -21,7 +21,7 @@ RunRecord record(const std::string& name) {
 TEST(Comparison, says_what_a_run_gains) {
   RunRecord fib = record("fib");
   fib.pair_share = 0.03;
-  fib.images_per_second = 340;
+  fib.samples_per_second = 340;
   fib.test_score = 0.904;
   EXPECT_EQ(
       comparison(fib, record("full")),
@@ -38,13 +38,24 @@ TEST(Comparison, does_not_judge_runs_of_other_data_models_or_test_sets) {
   other.model = "vit_tiny";
   EXPECT_NE(why_not_comparable(other, full), "");
   other = record("other");
-  other.test_images = 200;
+  other.test_samples = 200;
   EXPECT_NE(comparison(other, full).find("another number of test images (200, not 1,000)"), std::string::npos);
+}
+
+TEST(Comparison, names_clips_and_times_no_run_against_another_machine) {
+  RunRecord clips = record("clips");
+  clips.samples = "clips";
+  clips.samples_per_second = 200;
+  RunRecord full = record("full");
+  EXPECT_EQ(comparison(clips, full),
+            "clips looks at 100.0 % of the pairs, trains 2.0 × as fast as full and is as good on the test clips.");
+  clips.machine = "AMD", full.machine = "Intel";
+  EXPECT_EQ(speed_ratio(clips, full), "–");
 }
 
 TEST(Comparison, has_no_ratio_where_a_speed_is_not_known) {
   RunRecord untimed = record("untimed");
-  untimed.images_per_second = 0;
+  untimed.samples_per_second = 0;
   for (const auto& [a, b] : {std::pair{untimed, record("full")}, {record("full"), untimed}, {untimed, untimed}}) {
     EXPECT_EQ(speed_ratio(a, b), "–");
     for (const char* nonsense : {"inf", "nan"})

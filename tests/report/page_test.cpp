@@ -25,11 +25,11 @@ PageRun run_named(const std::string& name, const std::string& attention) {
   run.record.model = "vit_nano";
   run.record.attention = attention;
   run.record.data = "fashion-mnist";
-  run.record.train_images = 800;
+  run.record.train_samples = 800;
   run.record.epochs = 2;
   run.record.train_seconds = 16;
   run.record.test_score = 0.75;
-  run.record.images_per_second = 100;
+  run.record.samples_per_second = 100;
   run.record.step_ms = 20;
   run.record.attention_ms = 4;
   run.record.train_loss = {{1, 2.0}, {2, 1.5}};
@@ -141,9 +141,9 @@ TEST(Page, leaves_out_what_a_run_does_not_have) {
 TEST(Page, begins_with_three_numbers_and_how_sure_they_are) {
   Page page = small_page();
   page.runs[1].record.test_score = 0.85;
-  page.runs[1].record.images_per_second = 340;
+  page.runs[1].record.samples_per_second = 340;
   page.runs[1].record.pair_share = 0.03;
-  for (PageRun& run : page.runs) run.record.test_images = 1000;
+  for (PageRun& run : page.runs) run.record.test_samples = 1000;
   const std::string html = page_html(page);
   for (const char* number : {"85.0 %", "3.4 ×", "3.0 %"})
     EXPECT_TRUE(mentions(html, std::string("<p class=\"big\">") + number)) << number;

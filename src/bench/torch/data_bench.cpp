@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/torch/data_bench.h"
 
+#include "base/stopwatch.h"
 #include "bench/timing.h"
-#include "training/torch/stopwatch.h"
 #include "training/torch/training_step.h"
 
 namespace fib::bench {
 namespace {
 
 double loader_speed(training::Task& task, double seconds) {
-  const training::Stopwatch watch;
+  const Stopwatch watch;
   double samples = 0;
   for (int64_t epoch = 0; watch.seconds() < seconds; ++epoch) {
     const auto stream = task.epoch(epoch, 0);

@@ -40,8 +40,8 @@ std::string runs_table(const std::vector<RunRecord>& runs) {
                {"finished (UTC)"}});
   for (const RunRecord& run : runs)
     table.add_row({run.name, run.model, run.attention, run.data, fmt::format("{}", run.seed),
-                   fmt::format("{:.0f}", run.epochs), report::grouped(run.train_images),
-                   report::grouped(run.test_images), run.finished});
+                   fmt::format("{:.0f}", run.epochs), report::grouped(run.train_samples),
+                   report::grouped(run.test_samples), run.finished});
   return table.to_string();
 }
 
@@ -61,7 +61,7 @@ std::string results_table(const std::vector<RunRecord>& runs) {
     table.add_row({run.name,
                    fmt::format("{} {}", training::figure_text({run.score, run.test_score}),
                                training::figure_style(run.score).label),
-                   report::known_rate(run.images_per_second, ""), speed_ratio(run, runs.front()),
+                   report::known_rate(run.samples_per_second, ""), speed_ratio(run, runs.front()),
                    fmt::format("{:.1f} %", 100 * run.pair_share), known_figure(run.attention_ms, 1, " ms"),
                    known_figure(run.step_ms, 1, " ms"), fmt::format("{:.0f} MB", run.peak_memory_mb)});
   return table.to_string();

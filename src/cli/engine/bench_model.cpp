@@ -11,6 +11,7 @@
 #include "bench/timing.h"
 #include "cli/engine/engine_model.h"
 #include "cli/output.h"
+#include "kernels/machine.h"
 #include "report/machine.h"
 #include "report/table.h"
 
@@ -99,9 +100,9 @@ void bench_model_with_engine(const BenchModelArguments& a, const Globals& global
   if (a.json) {
     auto rows = nlohmann::ordered_json::array();
     for (size_t i = 0; i < all.size(); ++i) rows.push_back(row_json(all[i], timings[i], batch));
-    print_json({{"machine", report::machine_name()}, {"threads", globals.threads}, {"rows", rows}});
+    print_json({{"machine", machine_name()}, {"threads", globals.threads}, {"rows", rows}});
   } else if (!globals.quiet) {
-    fmt::print("batch {}; {}; {} threads\n\n{}", batch, report::machine_name(), globals.threads,
+    fmt::print("batch {}; {}; {} threads\n\n{}", batch, machine_name(), globals.threads,
                bench_table(all, timings, batch));
   }
 }

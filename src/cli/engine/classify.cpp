@@ -1,36 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands/classify.h"
 
+#include <fmt/format.h>
+
 #include "cli/classified.h"
 #include "cli/engine/engine_model.h"
-#include "data/clip_dataset.h"
 
 namespace fib::cli {
 namespace {
 
-struct ClassifiedByEngine {
-  std::string file;
-  std::vector<RankedClass> top;
-  std::string error;
-};
-
-/// What the model sees of a file: an image, or frames of a clip.
-std::vector<Image> sample_of(const EngineModel& model, const std::string& file) {
-  if (model.view.clip.frames > 0) {
-    CounterRng unused(0);
-    return ClipDataset({}, {{file, 0}}).frames(0, model.view.clip, unused);
-  }
-  std::vector<Image> one;
-  one.push_back(read_image(file));
-  return one;
-}
-
-ClassifiedByEngine classify_file(EngineModel& model, const Pipeline& pipeline, const std::string& file, int64_t top) {
-  ClassifiedByEngine result{file, {}, ""};
+ClassifiedImage classify_file(EngineModel& model, const Pipeline& pipeline, const std::string& file, int64_t top) {
+  ClassifiedImage result{file};
   try {
     std::vector<float> pixels(pipeline.values());
     CounterRng unused(0);
-    pipeline.apply(sample_of(model, file), unused, pixels.data());
+    pipeline.apply(read_sample(file, model.view.clip), unused, pixels.data());
     result.top = best_classes(model.logits(pixels), top, model.class_names);
   } catch (const std::exception& error) {
     result.error = error.what();
@@ -50,7 +34,7 @@ void classify_with_engine(const ClassifyArguments& a, const Globals& globals) {
   size_t classified = 0;
   StandardStreams streams;
   for (const std::string& file : image_files(streams, a.images))
-    classified += show_classified(std::vector{classify_file(model, pipeline, file, a.top)}, streams, text, json);
+    classified += show_classified({classify_file(model, pipeline, file, a.top)}, streams, text, json);
   if (a.json) print_json(json);
   if (text)
     fmt::print("{}, {} attention, {}; input {}\n", model.model, model.attention, name_of(model.content().precision),

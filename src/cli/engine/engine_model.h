@@ -40,16 +40,4 @@ class EngineModel {
   engine::Engine engine_;
 };
 
-struct RankedClass {
-  int64_t index = 0;
-  std::string label;
-  double probability = 0, logit = 0;
-};
-/// The `count` largest, the lower index first among equals.
-std::vector<RankedClass> best_classes(std::span<const float> logits, int64_t count,
-                                      const std::vector<std::string>& names);
-
-/// log Σ e^logit.
-double log_sum_exp(std::span<const float> logits);
-
 }  // namespace fib::cli

@@ -2,13 +2,14 @@
 #include "cli/commands/eval.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "base/stopwatch.h"
 #include "cli/engine/engine_model.h"
 #include "cli/evaluation.h"
 #include "cli/progress.h"
 #include "data/loader.h"
 #include "data/open_dataset.h"
+#include "data/ranked_classes.h"
 
 namespace fib::cli {
 namespace {
@@ -57,7 +58,7 @@ EngineAccuracy measure(EngineModel& model, const DatasetPtr& dataset, int64_t ba
   ProgressBar progress("images", static_cast<int64_t>(dataset->size()), quiet);
   EngineAccuracy accuracy;
   const auto classes = static_cast<size_t>(model.classes());
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   BatchStream stream = loader.epoch(0);
   while (const auto batch = stream.next()) {
     const std::vector<float> logits = model.logits(batch->images);
@@ -65,7 +66,7 @@ EngineAccuracy measure(EngineModel& model, const DatasetPtr& dataset, int64_t ba
       accuracy.add(std::span(logits).subspan(i * classes, classes), static_cast<size_t>(batch->labels[i]));
     progress.show(accuracy.images);
   }
-  accuracy.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  accuracy.seconds = watch.seconds();
   accuracy.divide();
   return accuracy;
 }

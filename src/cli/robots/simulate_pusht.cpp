@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -14,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/parallel.h"
 #include "base/rng.h"
+#include "base/stopwatch.h"
 #include "cli/progress.h"
 #include "report/png.h"
 #include "report/table.h"
@@ -33,10 +33,6 @@ using robots::PushTState;
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 // ── images of one episode ────────────────────────────────────────────────────────────────────────────────────────────
@@ -183,12 +179,12 @@ void run_replay(const SimulatePushtArguments& a, const Globals& globals) {
   ProgressBar progress("episodes", static_cast<int64_t>(all.episodes.size()), globals.quiet);
   std::mutex mutex;
   int64_t done = 0;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   const auto errors = robots::replay_all(folder, all, [&] {
     const std::lock_guard lock(mutex);
     progress.show(++done);
   });
-  const ReplayResult result = summary_of(errors, seconds_since(begin));
+  const ReplayResult result = summary_of(errors, watch.seconds());
   print(a, globals, replay_json(result), replay_text(result));
   const robots::Episode& shown = all.episodes[static_cast<size_t>(a.shown)];
   show_episode(a, robots::play_again(all, shown).scenes,
@@ -209,13 +205,13 @@ robots::Chooser chooser(const std::string& actions, uint32_t seed) {
 void run_play(const SimulatePushtArguments& a, const Globals& globals) {
   check_shown(a, static_cast<size_t>(a.episodes));
   std::vector<Playback> played(static_cast<size_t>(a.episodes));
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch watch;
   parallel_tasks(a.episodes, [&](int64_t i) {
     const auto seed = static_cast<uint32_t>(a.seed + i);
     played[static_cast<size_t>(i)] = robots::play(seed, chooser(a.actions, seed));
     if (i != a.shown) played[static_cast<size_t>(i)].scenes.clear();
   });
-  const double seconds = seconds_since(begin);
+  const double seconds = watch.seconds();
   std::vector<double> scores;
   scores.reserve(played.size());
   for (const Playback& p : played) scores.push_back(p.score);

@@ -41,7 +41,7 @@ std::vector<LookedAt> look_at_all(const MapsArguments& a, const TrainedModel& su
   std::vector<LookedAt> list;
   for (int64_t index : a.indices) list.push_back(from_dataset(subject, index, patch));
   for (const std::string& file : a.files) {
-    list.push_back(report::look_at(subject, training::read_sample(file, subject.view.clip), patch));
+    list.push_back(report::look_at(subject, read_sample(file, subject.view.clip), patch));
     list.back().name = file;
   }
   return list;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/torch/data_bench.h"
-#include "report/machine.h"
+#include "kernels/machine.h"
 
 namespace fib::cli {
 namespace {
@@ -15,7 +15,7 @@ void run(const BenchDataArguments& a, const Globals& globals) {
   const training::Recipe recipe = recipe_of(a.recipe, {});
   const bench::DataBench b = bench::bench_data(recipe, a.seconds);
   if (a.json) {
-    fmt::print("{}\n", nlohmann::ordered_json{{"machine", report::machine_name()},
+    fmt::print("{}\n", nlohmann::ordered_json{{"machine", machine_name()},
                                               {"threads", globals.threads},
                                               {"data", recipe.data},
                                               {"model", recipe.model},

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/progress.h"
+#include "kernels/machine.h"
 #include "report/torch/model_bench_report.h"
 
 namespace fib::cli {
@@ -25,7 +26,7 @@ void run(const BenchModelArguments& a, const Globals& globals) {
   options.attentions = attention_specs(a.attention);
   options.choice = clip_choice(a.clip);
   options.passes = passes_of(a.passes);
-  report::ModelBenchReport report{report::machine_name(), globals.threads, {}};
+  report::ModelBenchReport report{machine_name(), globals.threads, {}};
   {
     StatusLine line(globals.quiet);
     report.rows =

@@ -14,7 +14,7 @@
 #include "cli/standard_streams.h"
 #include "cli/torch/policy_page.h"
 #include "cli/torch/subject_options.h"
-#include "report/machine.h"
+#include "kernels/machine.h"
 #include "report/runs_json.h"
 #include "report/torch/run_facts.h"
 #include "report/words.h"
@@ -24,7 +24,7 @@ namespace fib::cli {
 void add_title(report::Page& page, const ReportArguments& a) {
   page.title = a.title;
   page.version = "Made by " + version_text() + ".";
-  page.made_on = report::machine_name();
+  page.made_on = machine_name();
   page.made_at = fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)));
   page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
 }

@@ -52,4 +52,15 @@ std::vector<size_t> choose_frames(const ClipIndex& clip, const ClipSampling& sam
   return numbers;
 }
 
+std::vector<Image> read_sample(const std::filesystem::path& file, const ClipSampling& sampling) {
+  if (sampling.frames > 0) {
+    CounterRng unused(0);
+    const ClipIndex index = index_clip(file);
+    return read_frames(file, index, choose_frames(index, sampling, unused));
+  }
+  std::vector<Image> one;
+  one.push_back(read_image(file));
+  return one;
+}
+
 }  // namespace fib

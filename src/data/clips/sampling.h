@@ -19,4 +19,7 @@ struct ClipSampling {
 /// its last frame again; one whose frames come at uneven times shows what is to be seen at even ones.
 std::vector<size_t> choose_frames(const ClipIndex& clip, const ClipSampling& sampling, CounterRng& rng);
 
+/// An image, or the frames of a clip that are asked for. Throws std::runtime_error naming the file.
+std::vector<Image> read_sample(const std::filesystem::path& file, const ClipSampling& sampling);
+
 }  // namespace fib

@@ -13,9 +13,9 @@
 namespace fib::report {
 namespace {
 
-/// How far a share of n images is off in 19 of 20 cases, in points (the normal approximation).
-double margin_points(double share, int64_t images) {
-  const double n = static_cast<double>(std::max<int64_t>(1, images));
+/// How far a share of n samples is off in 19 of 20 cases, in points (the normal approximation).
+double margin_points(double share, int64_t samples) {
+  const double n = static_cast<double>(std::max<int64_t>(1, samples));
   return 100 * 1.96 * std::sqrt(share * (1 - share) / n);
 }
 
@@ -50,33 +50,38 @@ std::string card(const std::string& title, const std::string& number, const std:
 std::string accuracy_difference(const RunRecord& run, const RunRecord& first) {
   const double points = 100 * (run.test_score - first.test_score);
   const double margin =
-      std::hypot(margin_points(run.test_score, run.test_images), margin_points(first.test_score, first.test_images));
+      std::hypot(margin_points(run.test_score, run.test_samples), margin_points(first.test_score, first.test_samples));
   return fmt::format("{:.1f} points {} than {}, give or take {:.1f}: {}", std::abs(points),
                      points < 0 ? "less" : "more", escaped_markup(first.name), margin,
-                     std::abs(points) > margin ? "more than chance." : "these images cannot tell them apart.");
+                     std::abs(points) > margin
+                         ? "more than chance."
+                         : fmt::format("these {} cannot tell them apart.", escaped_markup(run.samples)));
 }
 
 std::string accuracy_card(const Page& page, size_t which) {
   const RunRecord& run = page.runs[which].record;
   const std::string sure =
-      which == 0 ? fmt::format("± {:.1f} points in 19 of 20 cases.", margin_points(run.test_score, run.test_images))
+      which == 0 ? fmt::format("± {:.1f} points in 19 of 20 cases.", margin_points(run.test_score, run.test_samples))
                  : accuracy_difference(run, page.runs.front().record);
-  return card("Accuracy", fmt::format("{:.1f} %", 100 * run.test_score),
-              fmt::format("Top-1 of {} on {} test images of {}, one run with seed {}. {}", escaped_markup(run.name),
-                          grouped(run.test_images), escaped_markup(run.data), run.seed, sure),
-              run_values(page, [](const RunRecord& r) { return fmt::format("{:.1f} %", 100 * r.test_score); }));
+  return card(
+      "Accuracy", fmt::format("{:.1f} %", 100 * run.test_score),
+      fmt::format("Top-1 of {} on {} test {} of {}, one run with seed {}. {}", escaped_markup(run.name),
+                  grouped(run.test_samples), escaped_markup(run.samples), escaped_markup(run.data), run.seed, sure),
+      run_values(page, [](const RunRecord& r) { return fmt::format("{:.1f} %", 100 * r.test_score); }));
 }
 
 std::string speed_card(const Page& page, size_t which) {
   const RunRecord &run = page.runs[which].record, &first = page.runs.front().record;
-  const auto rate = [](const RunRecord& r) { return known_rate(r.images_per_second, " images/s"); };
+  const auto rate = [](const RunRecord& r) {
+    return known_rate(r.samples_per_second, fmt::format(" {}/s", escaped_markup(r.samples)));
+  };
   const std::string ratio = speed_ratio(run, first);
   return card(
       "Training speed", which == 0 || ratio == "–" ? rate(run) : ratio,
-      fmt::format("{}Mean of {} steps of one run, {} threads{}; what else the machine did meanwhile is not known.",
-                  which == 0 ? "" : fmt::format("Images per second against {}. ", escaped_markup(first.name)),
-                  grouped(run.steps), run.threads,
-                  run.processes > 1 ? fmt::format(" in each of {} processes", run.processes) : ""),
+      fmt::format("{}Mean of {} steps of one run, {} threads{}{}; what else the machine did meanwhile is not known.",
+                  which == 0 ? "" : fmt::format("Against {}. ", escaped_markup(first.name)), grouped(run.steps),
+                  run.threads, run.processes > 1 ? fmt::format(" in each of {} processes", run.processes) : "",
+                  run.machine.empty() ? "" : " of " + escaped_markup(run.machine)),
       run_values(page, rate));
 }
 
@@ -103,9 +108,9 @@ std::string facts(const Page& page) {
   std::string rows;
   for (size_t i = 0; i < page.runs.size(); ++i) {
     const RunRecord& r = page.runs[i].record;
-    rows += fmt::format("<dt>{}</dt><dd>{}, seed {}, {:.0f} epochs in {:.0f} s on {} threads, finished {} UTC</dd>\n",
+    rows += fmt::format("<dt>{}</dt><dd>{}, seed {}, {:.0f} epochs in {:.0f} s on {} threads{}, finished {} UTC</dd>\n",
                         run_name(page, i), escaped_markup(r.attention), r.seed, r.epochs, r.train_seconds, r.threads,
-                        escaped_markup(r.finished));
+                        r.machine.empty() ? "" : " of " + escaped_markup(r.machine), escaped_markup(r.finished));
   }
   if (!page.made_on.empty())
     rows += fmt::format("<dt>This page</dt><dd>made {} on {} by <code>{}</code></dd>\n", escaped_markup(page.made_at),

@@ -82,7 +82,7 @@ std::string maps_head(const Page& page, const std::vector<size_t>& runs) {
   return fmt::format("<thead><tr><th scope=\"col\" rowspan=\"2\">image</th>{}</tr><tr>{}</tr></thead>", kinds, names);
 }
 
-int64_t images_in(const PageRun& run) {
+int64_t samples_in(const PageRun& run) {
   int64_t total = 0;
   for (const auto& row : run.confusion)
     for (int64_t count : row) total += count;
@@ -233,13 +233,12 @@ std::string confusion_section(const Page& page) {
   for (size_t r = 0; r < page.runs.size(); ++r) {
     const PageRun& run = page.runs[r];
     if (run.confusion.empty()) continue;
-    body += fmt::format("<h3>{}</h3>\n<p class=\"muted\">{} test images, {} of them right.</p>\n", run_name(page, r),
-                        grouped(images_in(run)), grouped(right_in(run)));
+    body += fmt::format("<h3>{}</h3>\n<p class=\"muted\">{} test {}, {} of them right.</p>\n", run_name(page, r),
+                        grouped(samples_in(run)), escaped_markup(run.record.samples), grouped(right_in(run)));
     body += run.confusion.size() <= kMostClasses ? confusion_table(page, run) : largest_confusions(page, run);
   }
   if (body.empty()) return "";
-  return section("confusion", "Confusion", "What the test images are (down), and what they were taken for (across).",
-                 body);
+  return section("confusion", "Confusion", "What they are (down), and what they were taken for (across).", body);
 }
 
 std::string mistakes_section(const Page& page) {
@@ -255,12 +254,13 @@ std::string mistakes_section(const Page& page) {
           fmt::format("{}, taken for {}, {:.0f} %", escaped_markup(truth), escaped_markup(taken), 100 * m.probability));
     }
     body += fmt::format(
-        "<h3>{}</h3>\n<p class=\"muted\">{} of the {} wrong answers among {} test images.</p>\n<div "
+        "<h3>{}</h3>\n<p class=\"muted\">{} of the {} wrong answers among {} test {}.</p>\n<div "
         "class=\"row\">{}</div>\n",
-        run_name(page, r), run.mistakes.size(), grouped(images_in(run) - right_in(run)), grouped(images_in(run)), row);
+        run_name(page, r), run.mistakes.size(), grouped(samples_in(run) - right_in(run)), grouped(samples_in(run)),
+        escaped_markup(run.record.samples), row);
   }
   if (body.empty()) return "";
-  return section("mistakes", "Worst mistakes", "Test images that were wrong with the most certainty.", body);
+  return section("mistakes", "Worst mistakes", "Those that were wrong with the most certainty.", body);
 }
 
 }  // namespace fib::report

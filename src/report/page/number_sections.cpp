@@ -35,10 +35,10 @@ std::string summary_row(const Page& page, size_t i, const RunRecord& first, doub
       "<td class=\"words\">{}</td><td>{}</td><td>{} / {}</td><td>{}</td></tr>\n",
       run_name(page, i), escaped_markup(r.attention),
       r.test_score == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_score,
-      100 * run.top5, known_rate(r.images_per_second, ""), ratio == "–" ? "" : " (" + ratio + ")", 100 * r.pair_share,
+      100 * run.top5, known_rate(r.samples_per_second, ""), ratio == "–" ? "" : " (" + ratio + ")", 100 * r.pair_share,
       run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""), r.peak_memory_mb,
-      grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed, grouped(r.train_images),
-      grouped(run.test_images), r.finished);
+      grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed, grouped(r.train_samples),
+      grouped(run.test_samples), r.finished);
 }
 
 /// Each run a point: up and to the left is better.
@@ -88,17 +88,17 @@ std::string summary_section(const Page& page) {
     if (i > 0) sentences += escaped_markup(comparison(page.runs[i].record, first)) + " ";
   }
   const std::string lead =
-      fmt::format("{} on {}: {} training images, {} test images, {:.0f} epochs. {}", escaped_markup(first.model),
-                  escaped_markup(first.data), grouped(first.train_images), grouped(page.runs.front().test_images),
-                  first.epochs, sentences);
+      fmt::format("{0} on {1}: {2} training {4}, {3} test {4}, {5:.0f} epochs. {6}", escaped_markup(first.model),
+                  escaped_markup(first.data), grouped(first.train_samples), grouped(page.runs.front().test_samples),
+                  escaped_markup(first.samples), first.epochs, sentences);
   return section(
       "summary", "Summary", lead,
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr><th "
       "scope=\"col\">run</th><th scope=\"col\" class=\"words\">attention</th><th scope=\"col\">test top-1</th><th "
-      "scope=\"col\">top-5</th><th scope=\"col\">training images/s</th><th scope=\"col\">pairs</th><th "
+      "scope=\"col\">top-5</th><th scope=\"col\">training samples/s</th><th scope=\"col\">pairs</th><th "
       "scope=\"col\">GMACs</th><th scope=\"col\">attention, ms of step</th><th scope=\"col\">memory, MB</th>"
       "<th scope=\"col\">parameters</th><th scope=\"col\" class=\"words\">model</th><th scope=\"col\" "
-      "class=\"words\">data</th><th scope=\"col\">seed</th><th scope=\"col\">images to train / test</th><th "
+      "class=\"words\">data</th><th scope=\"col\">seed</th><th scope=\"col\">samples to train / test</th><th "
       "scope=\"col\">finished (UTC)</th></tr></thead>\n<tbody>\n" +
           rows + "</tbody></table></div>\n");
 }
@@ -111,7 +111,7 @@ std::string curves_section(const Page& page) {
   return section("curves", "Learning curves",
                  about_policies(page)
                      ? "What the demonstrations cost and how the averaged weights played, by epoch and by time."
-                     : "What the training set cost and how the held-out images were classified, by epoch and by time.",
+                     : "What the training set cost and how the held-out samples were classified, by epoch and by time.",
                  "<div class=\"row\">" + plots + "</div>\n");
 }
 

@@ -63,7 +63,7 @@ struct PlayedEpisodes {
 struct PageRun {
   RunRecord record;
   double top5 = 0, gmacs = 0;
-  int64_t parameters = 0, test_images = 0;
+  int64_t parameters = 0, test_samples = 0;
   std::string config;                           ///< config.toml
   std::string directory;                        ///< as it was given
   std::optional<SupportSet> support;            ///< of the first layer, where the mechanism has one

@@ -59,7 +59,7 @@ std::string policies_section(const Page& page) {
       "summary", "Summary",
       fmt::format("{} learned {} windows of demonstrations. The score is the mean over the test seeds of an episode's "
                   "best reward.",
-                  escaped_markup(first.model), grouped(first.train_images)),
+                  escaped_markup(first.model), grouped(first.train_samples)),
       "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr><th "
       "scope=\"col\">run</th><th scope=\"col\" class=\"words\">attention</th><th scope=\"col\">score</th><th "
       "scope=\"col\">played again</th><th scope=\"col\" class=\"words\">sampler</th><th scope=\"col\">decision, ms</th>"

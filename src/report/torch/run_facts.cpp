@@ -23,7 +23,7 @@ void add_summary(PageRun& run, const TrainedModel& subject) {
   const training::RunFiles files{run.directory};
   const training::Summary summary = training::read_summary(files);
   run.top5 = summary.test.evaluation.value("top5");
-  run.test_images = summary.test.evaluation.samples;
+  run.test_samples = summary.test.evaluation.samples;
   run.parameters = summary.parameters;
   run.gmacs = subject.module->cost().total() / 1e9;
   run.config = read_file(files.config(), kMaxRecipeBytes);

@@ -7,10 +7,10 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "base/stopwatch.h"
 #include "data/sampler.h"
 #include "robots/torch/rollout.h"
 #include "training/torch/classification.h"
-#include "training/torch/stopwatch.h"
 
 namespace fib::robots {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "training/torch/stopwatch.h"
+#include "base/stopwatch.h"
 #include "training/torch/task.h"
 
 namespace fib::robots {
@@ -127,7 +127,7 @@ int64_t Rollout::steps() const {
 
 Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits& limits,
                  const RolloutOptions& options) {
-  const training::Stopwatch watch;
+  const Stopwatch watch;
   const training::EvalMode eval_mode(policy);
   const Policy& row = policy.row();
   const std::vector<DenoisingStep> steps = sampler_steps(options.sampler, policy.schedule());
@@ -140,7 +140,7 @@ Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits&
     const Batch batch = still_playing(all);
     if (!batch.empty()) {
       const std::vector<at::Tensor> seen = observations(batch, row, limits);
-      const training::Stopwatch thinking;
+      const Stopwatch thinking;
       const at::Tensor drawn = policy.act(seen, steps, [&] { return noise_of(batch, row); });
       result.policy_seconds += thinking.seconds();
       ++result.decisions;

@@ -68,6 +68,7 @@ Summary from_json(const ordered_json& j) {
   s.batch = j.at("batch");
   s.processes = j.at("processes");
   s.threads = j.at("threads");
+  s.machine = j.value("machine", s.machine);
   if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.judged_by);
   s.test = result_of(j.at("test"), s.judged_by);
   s.test.evaluation.value(s.score.name);  // a run without its score is no result
@@ -105,7 +106,8 @@ ordered_json to_json(const Summary& s) {
                     {"steps", s.steps},
                     {"batch", s.batch},
                     {"processes", s.processes},
-                    {"threads", s.threads}};
+                    {"threads", s.threads},
+                    {"machine", s.machine}};
   if (s.validation) j["validation"] = validation_json(s);
   j["test"] = test_json(s);
   j["train_seconds"] = s.train_seconds;

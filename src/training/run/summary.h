@@ -22,6 +22,7 @@ struct Summary {
   int64_t train_samples = 0;
   int64_t epochs = 0, steps = 0, batch = 0;
   int64_t processes = 1, threads = 1;
+  std::string machine = {};  ///< that finished it; empty in files that do not tell
 
   /// What weights of a run were found to be worth.
   struct Result {

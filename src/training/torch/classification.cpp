@@ -9,12 +9,12 @@
 #include <limits>
 #include <map>
 
+#include "base/stopwatch.h"
 #include "data/open_dataset.h"
 #include "data/transforms/mixup.h"
 #include "models/torch/weights.h"
 #include "training/recipe/model_options.h"
 #include "training/torch/pruning.h"
-#include "training/torch/stopwatch.h"
 #include "training/torch/trained_model.h"
 
 namespace fib::training {
@@ -288,7 +288,9 @@ std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& 
   PipelineConfig config = evaluation_config(data->info(), static_cast<int>(dims.height), recipe.eval_crop);
   config.clip = clip_sampling(dims, data->info(), recipe.sampling_rate);
   config.views = static_cast<int>(recipe.eval_crops);
-  return std::make_unique<Loader>(data, Pipeline(config), options);
+  const bool all = recipe.eval_images == 0;
+  return std::make_unique<Loader>(all ? data : evenly_chosen(data, static_cast<size_t>(recipe.eval_images)),
+                                  Pipeline(config), options);
 }
 
 Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
@@ -301,13 +303,8 @@ Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
   if (recipe.prune_ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe);
   const models::Dimensions& dims = model->dimensions();
   ClassificationData loaders{.train = training_loader(data.train, recipe, dims, rank)};
-  const auto judged_by = [&](const DatasetPtr& images) {
-    const bool all = recipe.eval_images == 0;
-    return evaluation_loader(all ? images : evenly_chosen(images, static_cast<size_t>(recipe.eval_images)), recipe,
-                             dims, rank);
-  };
-  if (data.validation) loaders.validation = judged_by(data.validation);
-  loaders.test = judged_by(data.test);
+  if (data.validation) loaders.validation = evaluation_loader(data.validation, recipe, dims, rank);
+  loaders.test = evaluation_loader(data.test, recipe, dims, rank);
   experiment.task = std::make_unique<ClassificationTask>(recipe, model, std::move(loaders));
   return experiment;
 }

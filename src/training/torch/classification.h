@@ -84,7 +84,7 @@ Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank);
 /// What weights of the model are of, and how they see images: as the test set is shown.
 models::ModelCard model_card(const Recipe& recipe, const models::Model& model, const Loader& test);
 
-/// Batches of a whole dataset in its order, as evaluation sees them.
+/// Batches of a dataset in its order, or of the images in it that the recipe limits evaluation to.
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
                                           const RankInfo& rank = {});
 

@@ -11,8 +11,8 @@
 
 #include "base/parallel.h"
 #include "base/start_thread.h"
+#include "base/stopwatch.h"
 #include "training/torch/rendezvous.h"
-#include "training/torch/stopwatch.h"
 
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO  // without it the header is empty

@@ -171,8 +171,11 @@ nlohmann::ordered_json to_json(const PruningResult& result, const Recipe& recipe
                                  {"ratio", recipe.prune_ratio},
                                  {"weights", result.weights.string()}};
   for (const PruningResult::Stage& s : result.stages)
-    json[s.name] = {
-        {"parameters", s.parameters}, {"top1", s.accuracy.top1}, {"top5", s.accuracy.top5}, {"loss", s.accuracy.loss}};
+    json[s.name] = {{"parameters", s.parameters},
+                    {"images", s.accuracy.images},
+                    {"top1", s.accuracy.top1},
+                    {"top5", s.accuracy.top5},
+                    {"loss", s.accuracy.loss}};
   return json;
 }
 

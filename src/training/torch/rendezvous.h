@@ -8,8 +8,8 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
+#include "base/stopwatch.h"
 #include "training/torch/process_group.h"
-#include "training/torch/stopwatch.h"
 
 namespace fib::training {
 

@@ -239,30 +239,6 @@ void check_labels(const Dataset& dataset, const models::Model& model) {
       fmt::format("the data has a class {}, the weights know classes 0 to {}", largest, classes - 1));
 }
 
-std::vector<RankedClass> best_classes(const at::Tensor& logits, int64_t count, const std::vector<std::string>& names) {
-  const at::Tensor wide = logits.to(at::kDouble);
-  const at::Tensor probabilities = at::softmax(wide, 0);
-  const auto [values, indices] = at::sort(wide, /*stable=*/true, 0, /*descending=*/true);
-  std::vector<RankedClass> top;
-  for (int64_t i = 0; i < std::min(count, logits.size(0)); ++i) {
-    const int64_t index = indices[i].item<int64_t>();
-    const std::string label = names.empty() ? "" : names[static_cast<size_t>(index)];
-    top.push_back({index, label, probabilities[index].item<double>(), values[i].item<double>()});
-  }
-  return top;
-}
-
-std::vector<Image> read_sample(const std::string& file, const ClipSampling& clip) {
-  if (clip.frames > 0) {
-    CounterRng unused(0);
-    const ClipIndex index = index_clip(file);
-    return read_frames(file, index, choose_frames(index, clip, unused));
-  }
-  std::vector<Image> one;
-  one.push_back(read_image(file));
-  return one;
-}
-
 Classifier::Classifier(TrainedModel model) : model_(std::move(model)), pipeline_(model_.view) {
   const auto names = static_cast<int64_t>(model_.class_names.size());
   const int64_t classes = model_.module->dimensions().row.classes;
@@ -284,7 +260,7 @@ std::vector<ClassifiedImage> Classifier::classify(const std::vector<std::string>
   std::vector<ClassifiedImage> results;
   std::vector<at::Tensor> pixels;
   for (const std::string& file : files) {
-    results.push_back({file, {}, ""});
+    results.push_back({file});
     try {
       pixels.push_back(pixels_of(file));
     } catch (const std::exception& error) {
@@ -293,10 +269,13 @@ std::vector<ClassifiedImage> Classifier::classify(const std::vector<std::string>
   }
   if (pixels.empty()) return results;
   const at::Tensor of_views = model_.module->forward(at::cat(pixels));  // [B·views,classes]
-  const at::Tensor logits = of_views.view({-1, pipeline_.views(), of_views.size(1)}).mean(1);
-  int64_t row = 0;
+  const at::Tensor logits = of_views.view({-1, pipeline_.views(), of_views.size(1)}).mean(1).contiguous();
+  const auto classes = static_cast<size_t>(logits.size(1));
+  const auto* row = logits.data_ptr<float>();
   for (ClassifiedImage& result : results) {
-    if (result.error.empty()) result.top = best_classes(logits[row++], top, model_.class_names);
+    if (!result.error.empty()) continue;
+    result.top = best_classes({row, classes}, top, model_.class_names);
+    row += classes;
   }
   return results;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "data/loader.h"
+#include "data/ranked_classes.h"
 #include "models/card.h"
 #include "models/torch/model.h"
 
@@ -68,25 +69,6 @@ void check_labels(const Dataset& dataset, const models::Model& model);
 
 // ---- Images by name
 // ---------------------------------------------------------------------------------------------------
-
-/// An image, or the frames of a clip that are asked for. Throws std::runtime_error naming the file.
-std::vector<Image> read_sample(const std::string& file, const ClipSampling& clip);
-
-struct RankedClass {
-  int64_t index = 0;
-  std::string label;  ///< empty where classes have no names
-  double probability = 0;
-  double logit = 0;
-};
-
-/// The `count` largest logits of [classes], or all if there are fewer; the lower index first among equals.
-std::vector<RankedClass> best_classes(const at::Tensor& logits, int64_t count, const std::vector<std::string>& names);
-
-struct ClassifiedImage {
-  std::string file;
-  std::vector<RankedClass> top;  ///< empty where the file cannot be read
-  std::string error;             ///< why not
-};
 
 class Classifier {
  public:

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "training/torch/stopwatch.h"
+#include "base/stopwatch.h"
 
 namespace fib::training {
 

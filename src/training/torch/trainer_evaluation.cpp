@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "kernels/machine.h"
 #include "training/torch/trainer.h"
 
 namespace fib::training {
@@ -133,6 +134,7 @@ Summary Trainer::summary(const EvaluationFacts& tested) {
             .batch = recipe().batch,
             .processes = run.world,
             .threads = at::get_num_threads(),
+            .machine = machine_name(),
             .test = {.evaluation = tested.result, .weights = tested.weights, .epoch = tested.epoch},
             .train_seconds = state_.train_seconds,
             .peak_memory_mb = peak_memory_mb()};

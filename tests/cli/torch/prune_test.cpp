@@ -57,8 +57,11 @@ TEST_F(Prune, leaves_a_smaller_model_that_other_commands_load) {
 }
 
 TEST_F(Prune, resumed_ends_with_the_same_bits) {
-  ASSERT_EQ(prune("whole", "--ratio 0.3 --checkpoint-every 1").code, 0);
-  const pid_t child = fib::test::start(arguments("cut", "--ratio 0.3 --checkpoint-every 1"));
+  const std::string options = "--ratio 0.3 --checkpoint-every 1 --eval-images 8";
+  const Outcome whole = prune("whole", options);
+  ASSERT_EQ(whole.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(whole.out).at("pruned").at("images"), 8);
+  const pid_t child = fib::test::start(arguments("cut", options));
   fib::test::wait_for_lines(path("cut/metrics.jsonl"), 3);
   ::kill(child, SIGKILL);
   fib::test::wait_for(child);

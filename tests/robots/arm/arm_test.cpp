@@ -182,6 +182,21 @@ TEST_P(Expert, solves_what_it_is_asked) {
   EXPECT_EQ(play_expert(*world, task, 100001).actions, play_expert(*world, task, 100001).actions);
 }
 
+/// Whatever plays beside it: a world has its own physics and its own picture.
+TEST(Experts, play_side_by_side_as_they_play_alone) {
+  const ArmTask& task = find_arm_task("lift");
+  const ArmScene scene = task.scene({});
+  const auto one_world = open_arm_world(scene);
+  uint32_t seed = 7;
+  play_experts(scene, task, {seed, 3}, [&](const ArmEpisode& episode) {
+    const ArmEpisode alone = play_expert(*one_world, task, seed);
+    EXPECT_EQ(episode.seed, seed++);
+    EXPECT_EQ(episode.actions, alone.actions);
+    EXPECT_EQ(episode.states, alone.states);
+  });
+  EXPECT_EQ(seed, 10U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Arm, Expert, testing::Values("lift", "can"),
                          [](const auto& task) { return std::string(task.param); });
 

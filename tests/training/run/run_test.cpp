@@ -187,7 +187,7 @@ TEST(Summary, has_the_fields_of_the_contract) {
        {"model",        "attention",     "data",           "seed",           "parameters",        "train_images",
         "epochs",       "steps",         "batch",          "processes",      "threads",           "validation",
         "test",         "train_seconds", "peak_memory_mb", "attention_cost", "images_per_second", "step_ms",
-        "data_wait_ms", "attention_ms"})
+        "data_wait_ms", "attention_ms",  "machine"})
     EXPECT_TRUE(json.contains(key)) << key;
   for (const char* key : {"images", "top1", "top5", "loss", "weights", "epoch", "images_per_second"})
     EXPECT_TRUE(json.at("test").contains(key)) << key;

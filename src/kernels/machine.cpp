@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/machine.h"
+
+#include <fstream>
+#include <thread>
+
+#include "fibottention/attention.h"
+
+namespace fib {
+namespace {
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  return "unknown processor";
+}
+
+}  // namespace
+
+std::string machine_name() {
+  return processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, " + simd_target();
+}
+
+}  // namespace fib
