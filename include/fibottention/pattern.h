@@ -177,6 +177,7 @@ struct PatternOption {
   std::string key;
   std::string default_text;  ///< as shown to a person, e.g. "N/3"
   std::string help;
+  std::vector<std::string> words = {};  ///< that it takes; none: a number
 };
 
 struct PatternInfo {

@@ -29,7 +29,6 @@ Cost cost_of_pairs(const Geometry& g, int64_t pairs, double pruning_ratio) {
 // ---- Support sets: a row of patterns/ is all that one needs ---------------------------------------------------------
 
 const char* const kMaskingKey = "masking";
-const std::vector<std::string> kMaskings = {"exclude", "zero"};
 
 Cost support_cost(const AttentionSpec& spec, const Geometry& g) {
   const SupportSet support = layer_support(spec, g);
@@ -56,17 +55,15 @@ Cost full_cost(const AttentionSpec&, const Geometry& g) {
 }
 
 const char* const kPathKey = "path";
-const std::vector<std::string> kPaths = {"tiles", "products"};
 
-bool full_holds_all_scores(const AttentionSpec& spec, bool) {
-  return choice_option(spec, kPathKey, kPaths) == "products";
-}
+bool full_holds_all_scores(const AttentionSpec& spec, bool) { return choice_option(spec, kPathKey) == "products"; }
 
 /// As a mechanism, full is dense matrix products and not a support set with all pairs.
 MechanismInfo full() {
-  MechanismInfo m{{"full",
-                   "every token sees every token",
-                   {{kPathKey, "tiles", "tiles: scores stay in the cache; products: whole, by LibTorch"}}}};
+  MechanismInfo m{
+      {"full",
+       "every token sees every token",
+       {{kPathKey, "tiles", "tiles: scores stay in the cache; products: whole, by LibTorch", {"tiles", "products"}}}}};
   m.dense = true;
   m.cost = full_cost;
   m.holds_all_scores = full_holds_all_scores;
@@ -155,16 +152,13 @@ std::vector<MechanismInfo> all_mechanisms() {
   return list;
 }
 
-/// Options that take one of a few words need no geometry to be checked.
-void check_words(const OptionValues& values) {
-  if (values.has(kPathKey)) values.choice(kPathKey, kPaths);
-  if (values.has(kMaskingKey)) values.choice(kMaskingKey, kMaskings);
-}
-
 }  // namespace
 
 PatternOption masking_option() {
-  return {kMaskingKey, "exclude", "exclude: pairs outside have score -inf; zero: score 0, as the published code does"};
+  return {kMaskingKey,
+          "exclude",
+          "exclude: pairs outside have score -inf; zero: score 0, as the published code does",
+          {"exclude", "zero"}};
 }
 
 const std::vector<MechanismInfo>& mechanisms() {
@@ -176,7 +170,7 @@ const MechanismInfo& find_mechanism(const std::string& name) {
   return find_named(mechanisms(), "attention", name, &MechanismInfo::name);
 }
 
-void check_spec(const AttentionSpec& spec) { check_words(OptionValues(find_mechanism(spec.name), spec, 1)); }
+void check_spec(const AttentionSpec& spec) { OptionValues(find_mechanism(spec.name), spec, 1).check_words(); }
 
 void require_pattern(const AttentionSpec& spec) {
   const std::vector<PatternInfo>& patterns = pattern_registry();
@@ -191,12 +185,12 @@ int64_t integer_option(const AttentionSpec& spec, const std::string& key, int64_
   return OptionValues(find_mechanism(spec.name), spec, tokens).integer(key, least);
 }
 
-std::string choice_option(const AttentionSpec& spec, const std::string& key, const std::vector<std::string>& accepted) {
-  return OptionValues(find_mechanism(spec.name), spec, 1).choice(key, accepted);
+std::string choice_option(const AttentionSpec& spec, const std::string& key) {
+  return OptionValues(find_mechanism(spec.name), spec, 1).choice(key);
 }
 
 Masking masking_of(const AttentionSpec& spec) {
-  return choice_option(spec, kMaskingKey, kMaskings) == "zero" ? Masking::zero : Masking::exclude;
+  return choice_option(spec, kMaskingKey) == "zero" ? Masking::zero : Masking::exclude;
 }
 
 void check_fit(const AttentionSpec& spec, const Geometry& geometry) {

@@ -55,7 +55,7 @@ void require_pattern(const AttentionSpec& spec);
 /// An integer option of a mechanism that is no support set; `tokens` is what N means in its value.
 int64_t integer_option(const AttentionSpec& spec, const std::string& key, int64_t least, int64_t tokens);
 /// An option that takes one of a few words.
-std::string choice_option(const AttentionSpec& spec, const std::string& key, const std::vector<std::string>& accepted);
+std::string choice_option(const AttentionSpec& spec, const std::string& key);
 
 /// The option that every support set has here.
 PatternOption masking_option();

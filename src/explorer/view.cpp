@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "explorer/overlap.h"
-#include "patterns/options.h"
 #include "report/pattern_drawing.h"
 #include "report/pattern_summary.h"
 
@@ -24,7 +23,7 @@ const PatternInfo* pattern_named(const std::string& name) {
 Json options_json(const PatternInfo& info) {
   Json list = Json::array();
   for (const PatternOption& o : info.options)
-    list.push_back({{"key", o.key}, {"default", o.default_text}, {"help", o.help}, {"words", option_words(o)}});
+    list.push_back({{"key", o.key}, {"default", o.default_text}, {"help", o.help}, {"words", o.words}});
   return list;
 }
 

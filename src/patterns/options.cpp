@@ -77,17 +77,6 @@ std::vector<std::string> option_keys(const PatternInfo& info) {
 
 }  // namespace
 
-std::vector<std::string> option_words(const PatternOption& option) {
-  std::vector<std::string> words;
-  for (const std::string& part : split(option.help, ';')) {
-    const size_t begin = part.find_first_not_of(' '), colon = part.find(": ");
-    if (begin == std::string::npos || colon == std::string::npos) return {};
-    words.push_back(part.substr(begin, colon - begin));
-    if (words.back().find(' ') != std::string::npos) return {};
-  }
-  return words;
-}
-
 OptionValues::OptionValues(const PatternInfo& info, const AttentionSpec& spec, int64_t tokens)
     : info_(info), spec_(spec), tokens_(tokens) {
   for (const auto& [key, value] : spec.options) {
@@ -106,6 +95,13 @@ bool OptionValues::has(const std::string& key) const {
   return std::any_of(info_.options.begin(), info_.options.end(), [&](const auto& o) { return o.key == key; });
 }
 
+const PatternOption& OptionValues::declared(const std::string& key) const {
+  for (const PatternOption& o : info_.options) {
+    if (o.key == key) return o;
+  }
+  throw std::logic_error("attention " + info_.name + " declares no option " + key);
+}
+
 const std::string* OptionValues::written(const std::string& key) const {
   for (const auto& [k, value] : spec_.options) {
     if (k == key) return &value;
@@ -114,11 +110,8 @@ const std::string* OptionValues::written(const std::string& key) const {
 }
 
 const std::string& OptionValues::text(const std::string& key) const {
-  if (const std::string* value = written(key)) return *value;
-  for (const PatternOption& o : info_.options) {
-    if (o.key == key) return o.default_text;
-  }
-  throw std::logic_error("attention " + info_.name + " declares no option " + key);
+  const std::string* value = written(key);
+  return value != nullptr ? *value : declared(key).default_text;
 }
 
 void OptionValues::refuse(const std::string& key, const std::string& accepted) const {
@@ -149,12 +142,18 @@ double OptionValues::ratio(const std::string& key) const {
   return *value;
 }
 
-std::string OptionValues::choice(const std::string& key, const std::vector<std::string>& accepted) const {
+std::string OptionValues::choice(const std::string& key) const {
+  const std::vector<std::string>& accepted = declared(key).words;
   std::string value = text(key);
   if (std::find(accepted.begin(), accepted.end(), value) != accepted.end()) return value;
   std::string list;
   for (const std::string& a : accepted) list += (list.empty() ? "" : " or ") + a;
   refuse(key, list);
+}
+
+void OptionValues::check_words() const {
+  for (const PatternOption& o : info_.options)
+    if (!o.words.empty()) choice(o.key);
 }
 
 }  // namespace fib

@@ -12,10 +12,6 @@
 
 namespace fib {
 
-/// The words that an option takes, in the order of its help, "WORD: meaning; WORD: meaning"; none where it takes a
-/// number.
-std::vector<std::string> option_words(const PatternOption& option);
-
 class OptionValues {
  public:
   /// Throws for an option the mechanism does not have, or one given twice.
@@ -27,12 +23,16 @@ class OptionValues {
   int64_t integer(const std::string& key, int64_t least = 1) const;
   /// A number from 0 to 1.
   double ratio(const std::string& key) const;
-  bool flag(const std::string& key) const { return choice(key, {"false", "true"}) == "true"; }
-  std::string choice(const std::string& key, const std::vector<std::string>& accepted) const;
+  /// One of the words that the option takes.
+  std::string choice(const std::string& key) const;
+  bool flag(const std::string& key) const { return choice(key) == "true"; }
+  /// Options that take words need no geometry to be checked.
+  void check_words() const;
 
  private:
   /// What a person wrote; null where the default holds.
   const std::string* written(const std::string& key) const;
+  const PatternOption& declared(const std::string& key) const;
   const std::string& text(const std::string& key) const;
   std::optional<int64_t> number(const std::string& key) const;
   [[noreturn]] void refuse(const std::string& key, const std::string& accepted) const;

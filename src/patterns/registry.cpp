@@ -57,7 +57,7 @@ HeadPattern window_head(int64_t window, bool diagonal, const PatternGeometry& g)
 }
 
 /// Whether `heads=same`: one mask for all heads, which is what the paper says of its baselines.
-bool shares_one_mask(const OptionValues& o) { return o.choice("heads", {"own", "same"}) == "same"; }
+bool shares_one_mask(const OptionValues& o) { return o.choice("heads") == "same"; }
 
 std::vector<HeadPattern> with_random_pairs(const HeadPattern& head, int64_t count, const OptionValues& o,
                                            const PatternGeometry& g) {
@@ -168,9 +168,11 @@ struct Pattern {
 std::vector<Pattern> build_patterns() {
   const PatternOption wmin{"wmin", "min(5, wmax)", "window of the first head"};
   const PatternOption wmax{"wmax", "N/3", "window of the last head"};
-  const PatternOption permute{"permute", "published", "published: heads change places per layer; none: never"};
+  const PatternOption permute{
+      "permute", "published", "published: heads change places per layer; none: never", {"published", "none"}};
   const PatternOption seed{"seed", "0", "draws the random pairs, in each layer anew"};
-  const PatternOption draws{"heads", "own", "own: each head draws its own pairs; same: all heads share one draw"};
+  const PatternOption draws{
+      "heads", "own", "own: each head draws its own pairs; same: all heads share one draw", {"own", "same"}};
   const PatternOption third{"w", "N/3", "window of every head"};
   const PatternOption dilation{"c", "2", "distance between neighboring offsets"};
   return {
@@ -182,7 +184,7 @@ std::vector<Pattern> build_patterns() {
       {{"local",
         "sliding window: all keys at most w away",
         {{"w", "2", "half-width of the window"},
-         {"diagonal", "false", "false: a token does not see itself; true: it does"}}},
+         {"diagonal", "false", "false: a token does not see itself; true: it does", {"false", "true"}}}},
        make_local},
       {{"longformer", "sliding window with diagonal, class token global", {{"w", "1", "half-width of the window"}}},
        make_longformer},
@@ -193,7 +195,7 @@ std::vector<Pattern> build_patterns() {
       {{"sparse-transformer",
         "strided: heads 1, 3, … neighbors, heads 2, 4, … every stride-th key; with diagonal",
         {{"stride", "N/3", "distance between the keys of a strided head"},
-         {"heads", "own", "own: the two kinds of heads take turns; same: every head sees both"}}},
+         {"heads", "own", "own: the two kinds of heads take turns; same: every head sees both", {"own", "same"}}}},
        make_sparse_transformer},
       {{"random", "random pairs alone", {{"ratio", "0.9852", "share of the N x N pairs that is pruned"}, seed, draws}},
        make_random},
@@ -264,7 +266,7 @@ SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& geomet
   check_geometry(geometry);
   const OptionValues options(pattern.info, spec, geometry.patches);
   std::vector<HeadPattern> heads = pattern.make(options, geometry);
-  const bool permute = options.has("permute") && options.choice("permute", {"published", "none"}) == "published";
+  const bool permute = options.has("permute") && options.choice("permute") == "published";
   if (permute && geometry.layer) heads = permuted(std::move(heads), *geometry.layer);
   return SupportSet(geometry.patches, geometry.cls, std::move(heads), geometry.causal);
 }

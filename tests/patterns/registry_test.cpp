@@ -7,7 +7,6 @@
 
 #include "fibottention/pattern.h"
 #include "golden.h"
-#include "patterns/options.h"
 
 namespace fib {
 namespace {
@@ -216,19 +215,19 @@ TEST(Registry, names_are_unique_and_defaults_are_accepted) {
   }
 }
 
-TEST(Registry, helps_name_the_words_that_options_take) {
+TEST(Registry, takes_the_words_that_options_declare_and_no_others) {
   for (const PatternInfo& info : pattern_registry()) {
     for (const PatternOption& option : info.options) {
-      const std::vector<std::string> words = option_words(option);
-      for (const std::string& word : words) make_support({info.name, {{option.key, word}}}, {});
-      if (words.empty()) continue;
-      EXPECT_NE(std::find(words.begin(), words.end(), option.default_text), words.end()) << info.name << option.key;
+      for (const std::string& word : option.words) {
+        make_support({info.name, {{option.key, word}}}, {});
+        EXPECT_NE(option.help.find(word + ":"), std::string::npos)
+            << info.name << " does not tell what " << word << " is";
+      }
+      if (option.words.empty()) continue;
+      EXPECT_NE(std::find(option.words.begin(), option.words.end(), option.default_text), option.words.end());
       EXPECT_THROW(make_support({info.name, {{option.key, "3"}}}, {.layer = 0}), std::invalid_argument);
     }
   }
-  EXPECT_EQ(option_words({"heads", "own", "own: each its own; same: all one"}),
-            (std::vector<std::string>{"own", "same"}));
-  EXPECT_TRUE(option_words({"dim", "4", "channels per head; 0: those of the model"}).empty());
 }
 
 TEST(Registry, causal_keeps_the_half_that_looks_back) {

@@ -24,7 +24,7 @@ at::Tensor attend_in_products(const Inputs& in, double scale) {
 class Full final : public Mechanism {
  public:
   Full(const AttentionSpec& spec, const Geometry& g, double dropout)
-      : Mechanism(spec, g, dropout), tiles_(choice_option(spec, "path", {"tiles", "products"}) == "tiles") {}
+      : Mechanism(spec, g, dropout), tiles_(choice_option(spec, "path") == "tiles") {}
 
  private:
   at::Tensor attend(const Inputs& in) override {
