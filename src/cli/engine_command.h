@@ -28,7 +28,8 @@ CLI::Option* add_engine_option(CLI::App& command, Target& target, const std::vec
   return engine;
 }
 
-inline const std::vector<const char*> kWeightsOptions{"--weights", "--model", "--run",      "--attention",
-                                                      "--wmin",    "--wmax",  "--modified", "--attention-in"};
+inline const std::vector<const char*> kWeightsOptions{"--weights",   "--model",        "--run",
+                                                      "--attention", "--wmin",         "--wmax",
+                                                      "--modified",  "--attention-in", "--attention-layers"};
 
 }  // namespace fib::cli

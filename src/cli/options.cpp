@@ -174,20 +174,24 @@ std::vector<AttentionSpec> attention_specs(const AttentionListArguments& a) {
   return distinct;
 }
 
-void add_attention_in_option(CLI::App& app, ClipArguments& a) {
+void add_attention_place_options(CLI::App& app, PlaceArguments& a) {
   add_choice(app, "--attention-in", a.attention_in, models::attention_in_names(),
              "of a model for clips: which attention is this one; joint is over all patches of all frames");
+  app.add_option("--attention-layers", a.attention_layers,
+                 "that take the attention, counted from 0, such as 0-5,9; the others are dense; all")
+      ->type_name("LAYERS");
 }
 
-void add_clip_options(CLI::App& app, ClipArguments& a) {
-  add_attention_in_option(app, a);
+void add_place_options(CLI::App& app, PlaceArguments& a) {
+  add_attention_place_options(app, a);
   add_integer(app, "--frames", a.frames, {1, 4096}, "of a clip, for models that take clips; the model's own");
 }
 
-models::Options clip_choice(const ClipArguments& a) {
+models::Options place_choice(const PlaceArguments& a) {
   models::Options choice;
   if (a.frames > 0) choice.frames = a.frames;
   if (!a.attention_in.empty()) choice.attention_in = models::attention_in_of(a.attention_in);
+  choice.attention_layers = models::parse_layers(a.attention_layers);
   return choice;
 }
 

@@ -62,17 +62,17 @@ void add_attention_options(CLI::App& app, AttentionArguments& arguments);
 /// The shorthands merged into --attention; throws std::invalid_argument for a key given both ways.
 AttentionSpec attention_spec(const AttentionArguments& arguments);
 
-/// Of models that take clips; what is not given is told by the weights, or is the model's own.
-struct ClipArguments {
-  std::string attention_in = {};
+/// Where in a model the attention stands; what is not given is told by the weights, or is the model's own.
+struct PlaceArguments {
+  std::string attention_in = {}, attention_layers = {};
   int64_t frames = 0;
 };
 
-/// --attention-in.
-void add_attention_in_option(CLI::App& app, ClipArguments& arguments);
-/// That and --frames.
-void add_clip_options(CLI::App& app, ClipArguments& arguments);
-models::Options clip_choice(const ClipArguments& arguments);
+/// --attention-in and --attention-layers.
+void add_attention_place_options(CLI::App& app, PlaceArguments& arguments);
+/// Those and --frames.
+void add_place_options(CLI::App& app, PlaceArguments& arguments);
+models::Options place_choice(const PlaceArguments& arguments);
 
 /// --attention where several are compared: it is repeated, and the shorthands go to all that have the option.
 struct AttentionListArguments {

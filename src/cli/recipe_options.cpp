@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/manual.h"
 #include "cli/recipe_files.h"
 #include "training/recipe/toml.h"
@@ -27,6 +29,7 @@ std::string default_text(const Option& option, const Recipe& base) {
 std::string word_value(const std::string& key) {
   if (key == "model") return "MODEL";
   if (key == "data") return "DATA";
+  if (key == "attention_layers") return "LAYERS";
   return key == "weights" ? "FILE" : "TEXT";
 }
 
@@ -61,9 +64,13 @@ CLI::Option* add_flag(CLI::App& app, RecipeArguments& arguments, const Option& o
 /// The heading that help puts above the options of a section.
 std::string group_of(const std::string& section) { return fmt::format("Recipe, [{}]", section); }
 
-void group_attention(CLI::App& app, RecipeHelp help) {
+bool is_listed(const RecipeArguments& arguments, const std::string& key, RecipeHelp help) {
+  return help == RecipeHelp::all || std::ranges::count(arguments.listed, key) > 0;
+}
+
+void group_attention(CLI::App& app, bool listed) {
   for (const char* name : {"--attention", "--wmin", "--wmax", "--modified"})
-    app.get_option(name)->group(help == RecipeHelp::all ? group_of("model") : kUnlisted);
+    app.get_option(name)->group(listed ? group_of("model") : kUnlisted);
 }
 
 bool given(const RecipeArguments& arguments, const char* flag) { return arguments.app->count(flag) > 0; }
@@ -83,12 +90,12 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
           ""))
       ->type_name("RECIPE");
   add_attention_options(app, arguments.attention);
-  group_attention(app, help);
+  group_attention(app, is_listed(arguments, "attention", help));
   for (const Option& option : training::options()) {
     // --threads is understood by every command, --attention has shorthands.
     if (option.key == "threads" || option.key == "attention") continue;
     const std::string fallback = default_text(option, base);
-    const bool listed = help == RecipeHelp::all || fallback != default_text(option, usual);
+    const bool listed = is_listed(arguments, option.key, help) || fallback != default_text(option, usual);
     add_flag(app, arguments, option)->group(listed ? group_of(option.section) : kUnlisted)->default_str(fallback);
   }
 }

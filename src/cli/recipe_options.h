@@ -16,6 +16,7 @@ struct RecipeArguments {
   AttentionArguments attention;
   std::vector<std::pair<const training::Option*, std::string>> given;  ///< as typed
   const CLI::App* app = nullptr;
+  std::vector<std::string> listed = {};  ///< keys that the command's help lists though their defaults are the usual
 };
 
 /// There are sixty options, and one command that lists them; others list those whose default is another there.

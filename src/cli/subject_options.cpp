@@ -21,12 +21,13 @@ void add_weights_options(CLI::App& app, SubjectArguments& a, Subjects subjects) 
       ->type_name("F.safetensors");
   app.add_option("--model", a.model, "a name of fib models; weights that fib has written tell it")->type_name("MODEL");
   add_attention_options(app, a.attention);
-  add_attention_in_option(app, a.clip);
+  add_attention_place_options(app, a.place);
   const std::string help = "a run of fib train, instead of weights";
   CLI::Option* run = app.add_option("--run", a.runs, subjects == Subjects::many ? help + "; may be repeated" : help);
   run->type_name("DIR")->allow_extra_args(false);
   if (subjects == Subjects::one) run->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified", "--attention-in"})
+  for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
+                            "--attention-layers"})
     app.get_option(other)->excludes(run);
   add_choice(app, "--checkpoint", a.checkpoint, {"best", "model", "ema"}, "which weights of the run")
       ->needs(run)

@@ -15,7 +15,7 @@ struct SubjectArguments {
   std::string checkpoint = "best";
   std::string weights, model;
   AttentionArguments attention{.attention = ""};
-  ClipArguments clip;
+  PlaceArguments place;
   int64_t resize = 0, crop = 0;  ///< 0: not given
   std::vector<float> mean, std;  ///< empty: not given
   std::string data;

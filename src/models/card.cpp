@@ -66,6 +66,10 @@ class MetadataField {
     return values;
   }
 
+  std::string layers() const try { return layers_text(parse_layers(text_)); } catch (const std::invalid_argument&) {
+    refuse("layers such as 0-5,9");
+  }
+
   double ratio() const {
     const auto json = parsed();
     if (json.is_null()) return 0;
@@ -136,6 +140,7 @@ ModelCard read_card(const TensorMetadata& metadata, const std::string& file) {
   card.frames = field("frames").integer(kMaxFrames);
   card.sampling_rate = field("sampling_rate").integer(kMaxFrames);
   card.attention_in = field("attention_in").one_of(attention_in_names());
+  card.attention_layers = field("attention_layers").layers();
   card.class_names = field("class_names").names();
   return card;
 }
@@ -158,6 +163,7 @@ TensorMetadata to_metadata(const ModelCard& card) {
   tell("frames", fmt::format("{}", card.frames), card.frames > 0);
   tell("sampling_rate", fmt::format("{}", card.sampling_rate), card.sampling_rate > 0);
   tell("attention_in", card.attention_in, !card.attention_in.empty());
+  tell("attention_layers", card.attention_layers, !card.attention_layers.empty());
   using Handler = nlohmann::json::error_handler_t;
   tell("class_names", nlohmann::json(card.class_names).dump(-1, ' ', false, Handler::replace),
        !card.class_names.empty());
@@ -178,6 +184,7 @@ ModelCard completed(ModelCard card, const ModelCard& from) {
   fill(card.frames, from.frames);
   fill(card.sampling_rate, from.sampling_rate);
   fill(card.attention_in, from.attention_in);
+  fill(card.attention_layers, from.attention_layers);
   fill(card.class_names, from.class_names);
   return card;
 }
@@ -209,6 +216,7 @@ Options options_of(const ModelCard& card) {
   if (card.channels > 0) options.channels = card.channels;
   options.frames = told(card.frames);
   if (!card.attention_in.empty()) options.attention_in = attention_in_of(card.attention_in);
+  options.attention_layers = parse_layers(card.attention_layers);
   if (card.pool == "mean") options.pool = Pool::mean;
   return options;
 }

@@ -29,7 +29,7 @@ constexpr int64_t kPositionFeatures = 3;
 std::vector<AttentionLayer> convit_layers(const Dimensions& d) {
   std::vector<AttentionLayer> layers;
   for (int64_t block = d.row.local_blocks; block < d.row.depth; ++block) {
-    layers.push_back(square_layer(spec_of(d, true), {d.row.dim, d.row.heads, 1, d.grid(), block}));
+    layers.push_back(square_layer(d, true, {d.row.dim, d.row.heads, 1, d.grid(), block}));
   }
   return layers;
 }
@@ -68,9 +68,7 @@ Cost convit_cost(const Dimensions& d) {
 }  // namespace
 
 AttentionLayer convit_local_layer(const Dimensions& d) {
-  AttentionLayer layer = square_layer(spec_of(d, false), {d.row.dim, d.row.heads, 0, d.grid(), 0});
-  layer.replaced = false;
-  return layer;
+  return square_layer(d, false, {d.row.dim, d.row.heads, 0, d.grid(), 0});
 }
 
 extern const Kind kConvit;

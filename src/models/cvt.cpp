@@ -30,7 +30,7 @@ std::vector<attention::Grid> cvt_grids(const Dimensions& d) {
 AttentionLayer cvt_layer(const Dimensions& d, size_t stage, int64_t depth) {
   const Stage& s = d.row.stages[stage];
   const bool last = stage + 1 == d.row.stages.size();  // the only one with a class token
-  AttentionLayer layer = square_layer(spec_of(d, true), {s.dim, s.heads, last ? 1 : 0, cvt_grids(d)[stage], depth});
+  AttentionLayer layer = square_layer(d, true, {s.dim, s.heads, last ? 1 : 0, cvt_grids(d)[stage], depth});
   layer.geometry.key_grid = halved(layer.geometry.query_grid);
   layer.geometry.scale = 1.0 / std::sqrt(static_cast<double>(s.dim));  // of the whole width, not of a head's
   return layer;

@@ -60,7 +60,7 @@ std::vector<attention::Grid> iformer_grids(const Dimensions& d) {
 
 AttentionLayer iformer_layer(const Dimensions& d, size_t stage, int64_t layer) {
   const int64_t dim = d.row.stages[stage].dim;
-  AttentionLayer place = square_layer(spec_of(d, true), {dim, 1, 0, iformer_grids(d)[stage], layer});
+  AttentionLayer place = square_layer(d, true, {dim, 1, 0, iformer_grids(d)[stage], layer});
   place.geometry.head_dim = dim / kQueryReduction[stage];
   place.geometry.head_dim = attention::query_key_dim(place.attention, place.geometry);
   return place;

@@ -35,20 +35,19 @@ void refuse_other_patches(const Dimensions& dims) {
                                           dims.row.name, own, own, dims.row.patch));
 }
 
-AttentionSpec spec_of(const Dimensions& dims, bool replaced) {
+AttentionLayer square_layer(const Dimensions& dims, bool replaceable, const LayerPlace& place) {
   const AttentionSpec& asked = dims.options.attention;
-  return replaced || attention::find_mechanism(asked.name).dense ? asked : AttentionSpec{"full", {}};
-}
-
-AttentionLayer square_layer(const AttentionSpec& spec, const LayerPlace& place) {
-  AttentionLayer layer{spec, {}};
+  const std::vector<int64_t>& chosen = dims.options.attention_layers;
+  const bool replaced = replaceable && (chosen.empty() || std::ranges::count(chosen, place.layer) > 0);
+  const bool takes_it = replaced || attention::find_mechanism(asked.name).dense;
+  AttentionLayer layer{takes_it ? asked : AttentionSpec{"full", {}}, {}, replaced};
   attention::Geometry& g = layer.geometry;
   g.heads = place.heads;
   g.head_dim = g.value_dim = place.dim / place.heads;
   g.cls = place.cls;
   g.query_grid = g.key_grid = place.grid;
   g.layer = place.layer;
-  g.head_dim = attention::query_key_dim(spec, g);
+  g.head_dim = attention::query_key_dim(layer.attention, g);
   return layer;
 }
 

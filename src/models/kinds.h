@@ -42,10 +42,6 @@ ModelRow in_group(ModelGroup group, ModelRow row);
 /// A check for backbones whose first convolutions fix the size of a patch.
 void refuse_other_patches(const Dimensions& dims);
 
-/// In the layers where a model takes the attention asked for: that. Elsewhere dense attention, in the form that was
-/// asked for if it was dense.
-AttentionSpec spec_of(const Dimensions& dims, bool replaced);
-
 struct LayerPlace {
   int64_t dim = 0;
   int64_t heads = 1;
@@ -54,8 +50,10 @@ struct LayerPlace {
   int64_t layer = 0;  ///< counted over all blocks
 };
 
-/// A layer in which the same tokens ask and are asked, heads sharing the width among them.
-AttentionLayer square_layer(const AttentionSpec& spec, const LayerPlace& place);
+/// A layer in which the same tokens ask and are asked, heads sharing the width among them. Its attention is the one
+/// asked for where the model takes it there (`replaceable`) and the caller has not chosen other layers; elsewhere dense
+/// attention, in the form that was asked for if it was dense.
+AttentionLayer square_layer(const Dimensions& dims, bool replaceable, const LayerPlace& place);
 
 /// ConViT: the content part of gated positional attention, always dense and no part of attention_layers().
 AttentionLayer convit_local_layer(const Dimensions& dims);

@@ -25,14 +25,12 @@ int64_t key_stride(size_t stage) { return std::max<int64_t>(1, 4 >> stage); }
 
 /// Scores have terms for the distances in rows and in columns. q carries its products with them, and k ones where its
 /// row and column are, behind the channels of the head: so they are part of q·k, and no matrix of them is made.
-AttentionLayer mvit_layer(const Dimensions& d, size_t stage, const attention::Grid& grid, int64_t block) {
+AttentionLayer mvit_layer(const Dimensions& d, size_t stage, const attention::Grid& grid, int64_t number) {
   const Stage& s = d.row.stages[stage];
-  const bool replaced = static_cast<int64_t>(stage) < d.row.replaced;
-  AttentionLayer layer = square_layer(spec_of(d, replaced), {s.dim, s.heads, 0, grid, block});
-  layer.replaced = replaced;
+  const bool replaceable = static_cast<int64_t>(stage) < d.row.replaced;
+  AttentionLayer layer = square_layer(d, replaceable, {s.dim, s.heads, 0, grid, number});
   attention::Geometry& g = layer.geometry;
   g.key_grid = every(key_stride(stage), grid);
-  if (stage > 0 && block == 0) g.query_grid = halved(grid);
   g.head_dim = g.value_dim + g.key_grid.height + g.key_grid.width;
   g.scale = 1.0;
   g.bias = true;
@@ -44,9 +42,9 @@ std::vector<AttentionLayer> mvit_layers(const Dimensions& d) {
   attention::Grid grid = halved(halved({d.height, d.width}));
   for (size_t s = 0; s < d.row.stages.size(); ++s) {
     for (int64_t i = 0; i < d.row.stages[s].depth; ++i) {
-      AttentionLayer layer = mvit_layer(d, s, grid, i);
+      AttentionLayer layer = mvit_layer(d, s, grid, static_cast<int64_t>(layers.size()));
+      if (s > 0 && i == 0) layer.geometry.query_grid = halved(grid);
       grid = layer.geometry.query_grid;
-      layer.geometry.layer = static_cast<int64_t>(layers.size());
       layers.push_back(layer);
     }
   }

@@ -36,10 +36,8 @@ void check_swin(const Dimensions& d) {
 }
 
 AttentionLayer swin_layer(const Dimensions& d, const Stage& stage, int64_t depth) {
-  const bool replaced = &stage - d.row.stages.data() < d.row.replaced;
-  AttentionLayer layer =
-      square_layer(spec_of(d, replaced), {stage.dim, stage.heads, 0, {d.row.window, d.row.window}, depth});
-  layer.replaced = replaced;
+  const bool replaceable = &stage - d.row.stages.data() < d.row.replaced;
+  AttentionLayer layer = square_layer(d, replaceable, {stage.dim, stage.heads, 0, {d.row.window, d.row.window}, depth});
   layer.geometry.bias = true;
   return layer;
 }

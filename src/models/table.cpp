@@ -8,6 +8,8 @@
 
 #include "attention/registry.h"
 #include "base/nearest.h"
+#include "base/printable.h"
+#include "base/text.h"
 #include "models/kinds.h"
 
 namespace fib::models {
@@ -31,6 +33,35 @@ std::vector<std::string> prunable_kinds() {
     if (kind->prunable) names.emplace_back(kind->name);
   }
   return names;
+}
+
+constexpr int64_t kMostLayers = 4096;  // more than any model has; a text of few digits must not cost memory
+
+[[noreturn]] void refuse_layers(const std::string& text) {
+  throw std::invalid_argument(
+      fmt::format("layers {}: accepted are numbers from 0 to {} and ranges of them, such as 0-5,9", in_quotes(text),
+                  kMostLayers - 1));
+}
+
+/// "5" or "2-5".
+std::pair<int64_t, int64_t> parse_range(const std::string& part, const std::string& text) {
+  const size_t dash = part.find('-');
+  const auto first = parse_number<int64_t>(part.substr(0, dash));
+  const auto last = dash == std::string::npos ? first : parse_number<int64_t>(part.substr(dash + 1));
+  if (!first || !last || *first < 0 || *last < *first || *last >= kMostLayers) refuse_layers(text);
+  return {*first, *last};
+}
+
+void check_layers(const Dimensions& d) {
+  const std::vector<AttentionLayer> layers = attention_layers(d);
+  const auto numbered = [](int64_t number) {
+    return [number](const AttentionLayer& layer) { return layer.geometry.layer == number; };
+  };
+  for (const int64_t wanted : d.options.attention_layers) {
+    require(std::ranges::any_of(layers, numbered(wanted)),
+            fmt::format("{} has attention in layers {} to {}, got {}", d.row.name, *layers.front().geometry.layer,
+                        *layers.back().geometry.layer, wanted));
+  }
 }
 
 /// A row says of which kind it is by standing in that kind's list.
@@ -69,6 +100,7 @@ void check(const Dimensions& d) {
           fmt::format("{} has no pruned form: those that have are {}", d.row.name, fmt::join(prunable_kinds(), ", ")));
   check_frames(d);
   if (d.row.kind->check != nullptr) d.row.kind->check(d);
+  check_layers(d);
   for (const AttentionLayer& layer : attention_layers(d)) attention::check_fit(layer.attention, layer.geometry);
 }
 
@@ -91,6 +123,31 @@ AttentionIn attention_in_of(const std::string& word) {
   const auto found = std::find(names.begin(), names.end(), word);
   if (found == names.end()) throw std::invalid_argument(unknown_name("place of attention", word, names));
   return static_cast<AttentionIn>(found - names.begin());
+}
+
+std::vector<int64_t> parse_layers(const std::string& text) {
+  std::vector<int64_t> layers;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const auto [first, last] = parse_range(text.substr(begin, comma - begin), text);
+    for (int64_t layer = first; layer <= last; ++layer) layers.push_back(layer);
+    begin = comma + 1;
+    if (begin == text.size()) refuse_layers(text);  // it ends with a comma
+  }
+  std::ranges::sort(layers);
+  layers.erase(std::unique(layers.begin(), layers.end()), layers.end());
+  return layers;
+}
+
+std::string layers_text(const std::vector<int64_t>& layers) {
+  std::string text;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const size_t first = i;
+    while (i + 1 < layers.size() && layers[i + 1] == layers[i] + 1) ++i;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", layers[first]);
+    if (i > first) text += fmt::format("-{}", layers[i]);
+  }
+  return text;
 }
 
 std::vector<int64_t> Dimensions::sample_shape() const {

@@ -79,6 +79,12 @@ std::string to_string(AttentionIn where);
 /// Throws std::invalid_argument for another word.
 AttentionIn attention_in_of(const std::string& word);
 
+/// Layers by number, as a person writes them: "0-5,9". In ascending order and without repeats; no text is no layers.
+/// Throws std::invalid_argument for other texts.
+std::vector<int64_t> parse_layers(const std::string& text);
+/// The same the other way, with ranges where layers follow each other.
+std::string layers_text(const std::vector<int64_t>& layers);
+
 /// What is left of a block after pruning.
 struct BlockWidth {
   int64_t head_dim = 0;
@@ -96,6 +102,8 @@ struct Options {
   int64_t channels = 3;                ///< of an image: 1 for grey ones
   std::optional<int64_t> frames = {};  ///< of a clip; the row's unless given
   AttentionIn attention_in = AttentionIn::spatial;
+  /// Those that take the attention asked for, by Geometry::layer, the others are dense; empty: all that can.
+  std::vector<int64_t> attention_layers = {};
   std::vector<BlockWidth> widths = {};  ///< of a pruned model, one for each block; empty: the row's
   Pool pool = Pool::token;
   double dropout = 0.0;            ///< after the position embedding, the projections and inside the MLP

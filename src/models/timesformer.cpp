@@ -35,18 +35,16 @@ bool is_joint(const Dimensions& d) { return d.options.attention_in == AttentionI
 
 /// Each place of the grid over the frames; the class token takes no part.
 AttentionLayer temporal_layer(const Dimensions& d, int64_t block) {
-  const bool replaced = d.options.attention_in != AttentionIn::spatial;
-  AttentionLayer layer = square_layer(spec_of(d, replaced), {d.row.dim, d.row.heads, 0, {1, d.frames()}, block});
-  layer.replaced = replaced;
+  const bool replaceable = d.options.attention_in != AttentionIn::spatial;
+  AttentionLayer layer = square_layer(d, replaceable, {d.row.dim, d.row.heads, 0, {1, d.frames()}, block});
   layer.samples = d.grid().tokens();
   return layer;
 }
 
 /// Each frame, with a copy of the class token.
 AttentionLayer spatial_layer(const Dimensions& d, int64_t block) {
-  const bool replaced = d.options.attention_in != AttentionIn::temporal;
-  AttentionLayer layer = square_layer(spec_of(d, replaced), {d.row.dim, d.row.heads, 1, d.grid(), block});
-  layer.replaced = replaced;
+  const bool replaceable = d.options.attention_in != AttentionIn::temporal;
+  AttentionLayer layer = square_layer(d, replaceable, {d.row.dim, d.row.heads, 1, d.grid(), block});
   layer.samples = d.frames();
   return layer;
 }
@@ -54,7 +52,7 @@ AttentionLayer spatial_layer(const Dimensions& d, int64_t block) {
 /// All patches of all frames in one sequence, of which the frames of a place are neighbors.
 AttentionLayer joint_layer(const Dimensions& d, int64_t block) {
   const attention::Grid places_and_frames{d.grid().tokens(), d.frames()};
-  return square_layer(spec_of(d, true), {d.row.dim, d.row.heads, 1, places_and_frames, block});
+  return square_layer(d, true, {d.row.dim, d.row.heads, 1, places_and_frames, block});
 }
 
 std::vector<AttentionLayer> timesformer_layers(const Dimensions& d) {

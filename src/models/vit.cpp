@@ -55,9 +55,8 @@ void check_vit(const Dimensions& d) {
 
 /// A pruned layer scales its scores as before.
 AttentionLayer vit_layer(const Dimensions& d, int64_t block) {
-  const AttentionSpec spec = spec_of(d, true);
   const int64_t dim = d.row.heads * d.width_of(block).head_dim;
-  AttentionLayer layer = square_layer(spec, {dim, d.row.heads, 1, d.grid(), block});
+  AttentionLayer layer = square_layer(d, true, {dim, d.row.heads, 1, d.grid(), block});
   if (!d.options.widths.empty()) layer.geometry.scale = 1.0 / std::sqrt(static_cast<double>(d.head_dim()));
   return layer;
 }

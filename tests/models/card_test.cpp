@@ -19,6 +19,7 @@ ModelCard grey_card() {
   card.mean = {0.2860f};
   card.std = {0.3530f};
   card.crop_ratio = 0.875;
+  card.attention_layers = "0-1";
   card.class_names = {"T-shirt/top", "a \"quoted\" one", "größer"};
   return card;
 }
@@ -46,11 +47,23 @@ TEST(ModelCard, is_empty_where_a_file_tells_nothing_of_our_models) {
 }
 
 TEST(ModelCard, refuses_what_cannot_be_and_names_it) {
-  const std::pair<const char*, const char*> impossible[] = {
-      {"std", "[0]"},        {"std", "[0.1, 0.2]"},  {"mean", "[\"a\"]"},   {"mean", "0.5"},
-      {"mean", "[1e999]"},   {"resolution", "0"},    {"resolution", "x"},   {"resolution", "99999999999999999999"},
-      {"channels", "-1"},    {"crop_ratio", "1.5"},  {"crop_ratio", "nan"}, {"pool", "max"},
-      {"class_names", "{}"}, {"class_names", "[1]"}, {"class_names", "["},  {"patch", "2.5"}};
+  const std::pair<const char*, const char*> impossible[] = {{"std", "[0]"},
+                                                            {"std", "[0.1, 0.2]"},
+                                                            {"mean", "[\"a\"]"},
+                                                            {"mean", "0.5"},
+                                                            {"mean", "[1e999]"},
+                                                            {"resolution", "0"},
+                                                            {"resolution", "x"},
+                                                            {"resolution", "99999999999999999999"},
+                                                            {"channels", "-1"},
+                                                            {"crop_ratio", "1.5"},
+                                                            {"crop_ratio", "nan"},
+                                                            {"pool", "max"},
+                                                            {"class_names", "{}"},
+                                                            {"class_names", "[1]"},
+                                                            {"class_names", "["},
+                                                            {"patch", "2.5"},
+                                                            {"attention_layers", "1-"}};
   for (const auto& [key, value] : impossible) {
     const std::string error = error_of(key, value);
     EXPECT_NE(error.find("some.safetensors"), std::string::npos) << key << " " << value;

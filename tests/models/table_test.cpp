@@ -171,6 +171,45 @@ TEST(ModelCost, of_vit_base_is_the_published_one) {
   EXPECT_NEAR(sparse.pruning_ratio, 0.98006, 1e-5);
 }
 
+TEST(ModelLayers, are_written_as_numbers_and_ranges) {
+  EXPECT_EQ(parse_layers("0-2,9"), (std::vector<int64_t>{0, 1, 2, 9}));
+  EXPECT_EQ(parse_layers("9,1,0,1-2"), (std::vector<int64_t>{0, 1, 2, 9}));
+  EXPECT_EQ(parse_layers(""), std::vector<int64_t>());
+  EXPECT_EQ(layers_text({0, 1, 2, 9}), "0-2,9");
+  EXPECT_EQ(layers_text({}), "");
+  for (const char* bad : {"x", "3-1", "1,", ",1", "-1", "1-", "0-99999999999", "1 2"})
+    EXPECT_THROW(parse_layers(bad), std::invalid_argument) << bad;
+}
+
+TEST(ModelLayers, that_are_chosen_take_the_attention_and_others_are_dense) {
+  for (const char* name : {"vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "mvitv2_small", "cvt_13_224",
+                           "iFormer_s", "timesformer_small_patch16_224"}) {
+    Options options = with_attention("fibottention");
+    options.attention_layers = {1};
+    for (const AttentionLayer& layer : attention_layers(dimensions(name, options))) {
+      EXPECT_EQ(layer.replaced, layer.attention.name == "fibottention") << name;
+      EXPECT_TRUE(layer.geometry.layer == 1 || layer.attention.name == "full") << name;
+    }
+  }
+}
+
+TEST(ModelLayers, cost_the_sum_of_both_kinds) {
+  Options half = with_attention("fibottention");
+  half.attention_layers = parse_layers("0-5");
+  const double mixed = cost(dimensions("vit_tiny_patch16_224", half)).total();
+  const double full = cost(dimensions("vit_tiny_patch16_224", with_attention("full"))).total();
+  const double sparse = cost(dimensions("vit_tiny_patch16_224", with_attention("fibottention"))).total();
+  EXPECT_NEAR(mixed, (full + sparse) / 2, 1);
+}
+
+TEST(ModelLayers, that_a_model_does_not_have_are_refused) {
+  Options options = with_attention("fibottention");
+  options.attention_layers = {11, 12};
+  EXPECT_THROW(dimensions("vit_tiny_patch16_224", options), std::invalid_argument);
+  options.attention_layers = {0};  // it has gated positional attention there
+  EXPECT_THROW(dimensions("convit_tiny", options), std::invalid_argument);
+}
+
 TEST(ModelCost, saves_a_share_that_grows_with_the_resolution) {
   double before = 0;
   for (int64_t resolution : {224, 384, 512, 768, 1024}) {

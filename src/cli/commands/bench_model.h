@@ -14,7 +14,7 @@ namespace fib::cli {
 struct BenchModelArguments {
   bench::ModelBenchOptions options;
   AttentionListArguments attention{.attentions = {"fibottention"}};
-  ClipArguments clip;
+  PlaceArguments place;
   std::vector<std::string> passes = {"forward"};
   std::vector<std::string> engine;  ///< compiled models instead
   std::string plot;
@@ -25,7 +25,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   command.add_option("--model", a.options.model, "a name of fib models")->type_name("MODEL")->capture_default_str();
   add_integers(command, "--resolution", a.options.resolutions, kResolutions, "sides of square images; the model's own");
   add_attention_list_options(command, a.attention);
-  add_clip_options(command, a.clip);
+  add_place_options(command, a.place);
   add_integer(command, "--batch", a.options.batch, {1, 65536}, "images at once")->capture_default_str();
   add_choices(command, "--pass", a.passes, {"forward", "training"},
               "what is timed; training is a step of fib train with its default recipe")
@@ -38,7 +38,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("FILE");
   add_engine_option(command, a.engine,
                     {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
-                     "--frames", "--pass", "--plot"});
+                     "--attention-layers", "--frames", "--pass", "--plot"});
   command.footer(
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
       "Memory is what making the model and one pass add to the process.\n"

@@ -13,7 +13,7 @@ struct FlopsArguments {
   std::vector<std::string> models{"vit_base_patch16_224"};
   std::vector<int64_t> resolutions;
   AttentionListArguments attention{.attentions = {"full", "fibottention"}};
-  ClipArguments clip;
+  PlaceArguments place;
   std::string plot;
   bool json = false;
 };
@@ -26,7 +26,7 @@ void declare(CLI::App& command, FlopsArguments& a) {
       ->capture_default_str();
   add_integers(command, "--resolution", a.resolutions, kResolutions, "sides of square images; the model's own");
   add_attention_list_options(command, a.attention);
-  add_clip_options(command, a.clip);
+  add_place_options(command, a.place);
   command.add_flag("--json", a.json, "for machines");
   command.add_option("--plot", a.plot, "draw the cost against the resolution, as .svg or .png")->type_name("FILE");
   command.footer(
@@ -37,7 +37,7 @@ void declare(CLI::App& command, FlopsArguments& a) {
 void run(const FlopsArguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_drawing_output(a.plot);
   const std::vector<report::FlopsRow> rows =
-      report::flops_rows(a.models, a.resolutions, attention_specs(a.attention), clip_choice(a.clip));
+      report::flops_rows(a.models, a.resolutions, attention_specs(a.attention), place_choice(a.place));
   if (a.json) {
     print_json(flops_json(rows));
   } else if (!globals.quiet) {

@@ -17,6 +17,7 @@ struct PruneArguments {
 inline void declare(CLI::App& command, PruneArguments& a) {
   a.train.base = training::search_recipe();
   a.train.command = "prune";
+  a.train.result = "pruning.json";
   command
       .add_option("--ratio", a.ratio, "share of the parameters in attention and MLPs to remove, above 0 and below 1")
       ->type_name("R");

@@ -24,7 +24,7 @@ void run(const BenchModelArguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_drawing_output(a.plot);
   bench::ModelBenchOptions options = a.options;
   options.attentions = attention_specs(a.attention);
-  options.choice = clip_choice(a.clip);
+  options.choice = place_choice(a.place);
   options.passes = passes_of(a.passes);
   report::ModelBenchReport report{machine_name(), globals.threads, {}};
   {

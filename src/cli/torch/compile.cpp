@@ -26,6 +26,7 @@ models::ModelCard card_of(const training::TrainedModel& subject) {
   card.mean = subject.view.mean, card.std = subject.view.std, card.crop_ratio = subject.view.crop_ratio;
   card.class_names = subject.class_names;
   const models::Dimensions& dims = subject.module->dimensions();
+  card.attention_layers = models::layers_text(dims.options.attention_layers);
   if (!dims.takes_clips()) return card;
   card.frames = dims.frames(), card.attention_in = models::to_string(dims.options.attention_in);
   card.sampling_rate = subject.view.clip.rate, card.crops = subject.view.views;
@@ -39,7 +40,8 @@ training::TrainedModel random_model(const CompileArguments& a, int64_t resolutio
   const models::ModelRow& row = models::find_row(a.subject.model);
   models::ModelCard card = models::published_card(row);
   if (!a.subject.attention.attention.empty()) card.attention = attention_spec(a.subject.attention).to_string();
-  card.attention_in = a.subject.clip.attention_in;
+  card.attention_in = a.subject.place.attention_in;
+  card.attention_layers = a.subject.place.attention_layers;
   if (resolution > 0) card.resolution = resolution;
   torch::manual_seed(0);
   training::TrainedModel subject;

@@ -5,7 +5,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/read_file.h"
 #include "cli/app.h"
 #include "cli/output.h"
 #include "cli/torch/train_session.h"
@@ -37,11 +36,6 @@ void tell(const PruningResult& result, const Recipe& recipe, bool json, bool qui
     fmt::print("{}", pruning_text(result));
 }
 
-/// What a finished search said.
-void tell_again(const RunFiles& files, bool json) {
-  if (json) print_json(nlohmann::ordered_json::parse(read_file(files.root / "pruning.json", kMaxRecordBytes)));
-}
-
 void take_ratio(PruneArguments& a) {
   if (a.ratio.empty()) return;
   const Option& option = find_option("prune_ratio");
@@ -57,7 +51,7 @@ void run(const PruneArguments& given, const Globals& globals) {
     throw std::invalid_argument("--ratio must be above 0 and below 1: the share that is pruned; got 0");
   run_session(session, a.train, globals.quiet);
   if (!session.is_first()) return;
-  if (session.is_finished()) return tell_again(session.files(), a.train.json);
+  if (session.is_finished()) return tell_again(session, a.train);
   const auto& search = dynamic_cast<const PruningSearch&>(*session.trainer().experiment().hook);
   tell(finish_pruning(search, session.recipe(), session.files()), session.recipe(), a.train.json, globals.quiet);
 }

@@ -76,7 +76,8 @@ ModelRequest model_request(const SubjectArguments& a) {
   request.weights = a.weights;
   request.model = a.model;
   request.attention = attention_text(a.attention);
-  request.attention_in = a.clip.attention_in;
+  request.attention_in = a.place.attention_in;
+  request.attention_layers = a.place.attention_layers;
   request.data = a.data;
   request.resize = a.resize;
   request.crop = a.crop;

@@ -5,8 +5,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/parallel.h"
+#include "base/read_file.h"
 #include "base/shell_line.h"
 #include "cli/app.h"
 #include "cli/output.h"
@@ -38,7 +40,7 @@ training::Session open_session(const TrainArguments& a, bool quiet) {
              .resume = a.resume,
              .threads = a.threads,
              .base = a.base,
-             .result = a.command == "prune" ? "pruning.json" : "summary.json",
+             .result = a.result,
              .asked = [&a](const training::Recipe& base) { return recipe_of(a.recipe, base); }},
             training::Launch::from_environment(),
             {.peer_timeout = a.peer_timeout,
@@ -73,6 +75,11 @@ void run_session(training::Session& session, const TrainArguments& a, bool quiet
     say(fmt::format("stopped after step {} of {}, saved; continue with: fib {} --out {} --resume",
                     session.trainer().state().step, session.trainer().total_steps(), a.command, shell_word(a.out)));
   throw Exit{128 + std::max(1, StopSignals::received())};
+}
+
+void tell_again(const training::Session& session, const TrainArguments& a) {
+  if (!a.json) return;
+  print_json(nlohmann::ordered_json::parse(read_file(session.files().root / a.result, kMaxRecordBytes)));
 }
 
 }  // namespace fib::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of fib train or fib prune as the command line asks for it.
+// A run of fib train, fib prune or fib adapt as the command line asks for it.
 #pragma once
 
 #include "cli/train_options.h"
@@ -12,5 +12,8 @@ training::Session open_session(const TrainArguments& arguments, bool quiet);
 
 /// Throws Exit with the code of the signal where the run was stopped.
 void run_session(training::Session& session, const TrainArguments& arguments, bool quiet);
+
+/// What a finished run of the command said, for machines.
+void tell_again(const training::Session& session, const TrainArguments& arguments);
 
 }  // namespace fib::cli

@@ -161,7 +161,10 @@ Block::Block(const MlpShape& mlp, std::shared_ptr<Mixer> mixer, const BlockRates
 
 at::Tensor Block::forward(const at::Tensor& x) {
   const at::Tensor y = add_branch(x, drop_path(attn_->forward(norm1_->forward(x)), drop_path_, is_training()));
-  return add_branch(y, drop_path(mlp_->forward(norm2_->forward(y)), drop_path_, is_training()));
+  const at::Tensor out = add_branch(y, drop_path(mlp_->forward(norm2_->forward(y)), drop_path_, is_training()));
+  // Without gradients the next block writes into this memory.
+  if (watcher_ != nullptr) *watcher_ = at::GradMode::is_enabled() ? out : out.clone();
+  return out;
 }
 
 void initialize_like_timm(torch::nn::Module& module) {

@@ -140,12 +140,15 @@ class Block : public torch::nn::Module {
   Block(const MlpShape& mlp, std::shared_ptr<Mixer> mixer, const BlockRates& rates, double eps = 1e-6);
   at::Tensor forward(const at::Tensor& x);
   Mlp& mlp() { return *mlp_; }
+  /// While it is set, each forward leaves its output there; null ends it.
+  void show_output_to(at::Tensor* watcher) { watcher_ = watcher; }
 
  private:
   std::shared_ptr<LayerNorm> norm1_, norm2_;
   std::shared_ptr<Mixer> attn_;
   std::shared_ptr<Mlp> mlp_;
   double drop_path_;
+  at::Tensor* watcher_ = nullptr;
 };
 
 /// timm's: linear weights N(0, 0.02), biases 0, norms 1 and 0. Its truncation at ±2 is a hundred deviations away.

@@ -19,6 +19,7 @@ models::Options model_options(const Recipe& recipe, const DataShape& data) {
           .channels = data.channels,
           .frames = unless_zero(recipe.frames),
           .attention_in = models::attention_in_of(recipe.attention_in),
+          .attention_layers = models::parse_layers(recipe.attention_layers),
           .widths = {},
           .pool = recipe.pool == "mean" ? models::Pool::mean : models::Pool::token,
           .dropout = recipe.dropout,
@@ -31,6 +32,7 @@ models::ModelCard recipe_card(const Recipe& recipe) {
   models::ModelCard card;
   card.model = recipe.model;
   card.attention = AttentionSpec::parse(recipe.attention).to_string();
+  card.attention_layers = models::layers_text(models::parse_layers(recipe.attention_layers));
   card.resolution = recipe.resolution;
   card.patch = recipe.patch;
   card.pool = recipe.pool;

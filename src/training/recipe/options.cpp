@@ -191,6 +191,20 @@ Recipe search_recipe() {
   return recipe;
 }
 
+Recipe adaptation_recipe() {
+  Recipe recipe;
+  recipe.task = "adaptation";
+  recipe.crop = "resized";
+  recipe.crop_scale = {0.35, 1};
+  recipe.crop_ratio = {0.75, 1.33};
+  recipe.batch = 32;
+  recipe.lr = 3e-4;
+  recipe.warmup_epochs = 0.2;
+  recipe.weight_decay = 0.01;
+  recipe.ema = 0;
+  return recipe;
+}
+
 const Option& find_option(std::string_view key) { return find_named(options(), "option", key, &Option::key); }
 
 void check_recipe(const Recipe& r) {

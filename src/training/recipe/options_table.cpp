@@ -24,6 +24,8 @@ std::vector<Option> model_options() {
        "of models for clips: within frames, over time, both, or over all patches of all frames at once",
        {},
        models::attention_in_names()},
+      {"model", "attention_layers", &Recipe::attention_layers,
+       "that take it, counted from 0, such as 0-5,9; the others are dense; empty: all"},
       {"model", "resolution", &Recipe::resolution, "side of the images in pixels; 0: the model's own", kNotNegative},
       {"model", "patch", &Recipe::patch, "side of a patch in pixels; 0: the model's own", kNotNegative},
       {"model", "frames", &Recipe::frames, "of a clip; 0: the model's own", kNotNegative},
@@ -171,6 +173,17 @@ std::vector<Option> prune_options() {
   };
 }
 
+std::vector<Option> adapt_options() {
+  return {
+      {"adapt", "adapt_fade", &Recipe::adapt_fade,
+       "share of the steps in which the pairs that fib adapt leaves out fade; in all others they are gone", kShare},
+      {"adapt", "adapt_temperature", &Recipe::adapt_temperature,
+       "that the logits of both models are divided by where they are compared", kPositive},
+      {"adapt", "adapt_features", &Recipe::adapt_features,
+       "weight of the difference of the blocks' outputs in the loss", kNotNegative},
+  };
+}
+
 std::vector<Option> run_options() {
   return {
       {"run", "task", &Recipe::task, "what is learned and how it is judged"},
@@ -205,8 +218,8 @@ std::vector<Option> run_options() {
 
 std::vector<Option> joined() {
   std::vector<Option> all;
-  for (auto* part :
-       {model_options, data_options, augment_options, optimizer_options, schedule_options, prune_options, run_options})
+  for (auto* part : {model_options, data_options, augment_options, optimizer_options, schedule_options, prune_options,
+                     adapt_options, run_options})
     for (Option& option : part()) all.push_back(std::move(option));
   return all;
 }

@@ -21,6 +21,7 @@ struct Recipe {
   std::string model = "vit_micro_patch2_28";
   std::string attention = "fibottention";
   std::string attention_in = "spatial";
+  std::string attention_layers;
   int64_t resolution = 0;
   int64_t patch = 0;
   int64_t frames = 0;
@@ -94,6 +95,11 @@ struct Recipe {
   double prune_attention_penalty = 4.8e-3;
   double prune_mlp_penalty = 2e-4;
 
+  // adapt
+  double adapt_fade = 0.5;
+  double adapt_temperature = 2;
+  double adapt_features = 1;
+
   // run
   std::string task = "classification";
   int64_t seed = 0;
@@ -112,5 +118,8 @@ struct Recipe {
 
 /// The search of fib prune as its authors run it: a constant learning rate, no averages.
 Recipe search_recipe();
+
+/// What fib adapt begins with: small steps from weights that are good already, judged as they are.
+Recipe adaptation_recipe();
 
 }  // namespace fib::training

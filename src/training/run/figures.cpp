@@ -14,9 +14,8 @@ FigureStyle figure_style(std::string_view name) {
     FigureStyle style;
   };
   static const std::vector<Row> rows = {
-      {"top1", {"top-1", true}},
-      {"top5", {"top-5", true, false}},
-      {"score", {"score"}},
+      {"agreement", {"agreement", true}},     {"top1", {"top-1", true}},
+      {"top5", {"top-5", true, false}},       {"score", {"score"}},
       {"loss", {"loss", false, true, false}},
   };
   const auto found = std::ranges::find(rows, name, &Row::name);

@@ -46,10 +46,12 @@ struct Sums {
   }
 };
 
-void add_batch(Sums& sums, models::Model& model, Batch& batch) {
+void add_batch(Sums& sums, models::Model& model, Batch& batch, const LogitsObserver& seen) {
   if (batch.size() == 0) return;
   const at::Tensor labels = at::from_blob(batch.labels.data(), {static_cast<int64_t>(batch.size())}, at::kLong);
-  sums.add(scores_of(model, batch), labels);
+  const at::Tensor logits = scores_of(model, batch);
+  sums.add(logits, labels);
+  if (seen) seen(batch, logits);
 }
 
 at::Tensor targets_of(const Batch& batch, int64_t classes, double smoothing) {
@@ -66,14 +68,9 @@ class ClassificationStream final : public TaskStream {
   std::optional<TaskBatch> next() override {
     std::optional<Batch> read = stream_.next();
     if (!read) return std::nullopt;
-    const auto batch = std::make_shared<Batch>(*std::move(read));
-    if (batch->mix.kind != Mix::Kind::none)
-      mix_images(batch->images, batch->size(), {batch->width, batch->height}, batch->mix);
-    // The tensor keeps the batch whose memory it is a view of.
-    const at::Tensor view = images_of(*batch);
-    const at::Tensor images = at::from_blob(
-        view.data_ptr(), view.sizes(), [batch](void*) {}, at::kFloat);
-    return TaskBatch{{images, targets_of(*batch, classes_, smoothing_)}, batch->skipped};
+    const at::Tensor targets = targets_of(*read, classes_, smoothing_);
+    std::vector<std::string> skipped = read->skipped;
+    return TaskBatch{{mixed_images(*std::move(read)), targets}, std::move(skipped)};
   }
 
  private:
@@ -112,13 +109,12 @@ double seconds_of(attention::Mechanism& mechanism, int64_t batch) {
   return best;
 }
 
-PipelineConfig training_config(const Recipe& recipe, const DatasetInfo& data, const models::Dimensions& dims) {
+PipelineConfig training_config(const Recipe& recipe, PipelineConfig config) {
   static const std::map<std::string, CropMode> kCrops = {{"resized", CropMode::random_resized},
                                                          {"padded", CropMode::padded},
                                                          {"jittered", CropMode::jittered},
                                                          {"none", CropMode::resize}};
-  PipelineConfig config = evaluation_config(data, static_cast<int>(dims.height), 1);
-  config.clip = clip_sampling(dims, data, recipe.sampling_rate);
+  config.views = 1;
   config.clip.random_start = true;
   config.short_sides = {std::llround(recipe.crop_sides.low), std::llround(recipe.crop_sides.high)};
   config.crop = kCrops.at(recipe.crop);
@@ -145,15 +141,33 @@ LoaderOptions loader_options(const Recipe& recipe, const RankInfo& rank) {
   return options;
 }
 
-std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
+std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, const PipelineConfig& view,
                                         const RankInfo& rank) {
   LoaderOptions options = loader_options(recipe, rank);
   options.mix = {.mixup_alpha = recipe.mixup,
                  .cutmix_alpha = recipe.cutmix,
                  .probability = recipe.mix_probability,
                  .switch_probability = recipe.mix_switch};
-  const Pipeline pipeline(training_config(recipe, data->info(), dims));
-  return std::make_unique<Loader>(data, pipeline, options);
+  return std::make_unique<Loader>(data, Pipeline(training_config(recipe, view)), options);
+}
+
+std::unique_ptr<Loader> loader_in_order(const DatasetPtr& data, const Recipe& recipe, const PipelineConfig& view,
+                                        const RankInfo& rank) {
+  LoaderOptions options = loader_options(recipe, rank);
+  if (recipe.eval_batch > 0) options.sampler.batch = static_cast<size_t>(recipe.eval_batch * rank.world);
+  options.sampler.shuffle = false;
+  options.sampler.drop_last = false;
+  const bool all = recipe.eval_images == 0;
+  return std::make_unique<Loader>(all ? data : evenly_chosen(data, static_cast<size_t>(recipe.eval_images)),
+                                  Pipeline(view), options);
+}
+
+/// As the dataset's own mean and deviation, and the recipe, say.
+PipelineConfig recipe_view(const Recipe& recipe, const DatasetInfo& data, const models::Dimensions& dims) {
+  PipelineConfig config = evaluation_config(data, static_cast<int>(dims.height), recipe.eval_crop);
+  config.clip = clip_sampling(dims, data, recipe.sampling_rate);
+  config.views = static_cast<int>(recipe.eval_crops);
+  return config;
 }
 
 models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
@@ -190,15 +204,24 @@ at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& target
   return -(targets * at::log_softmax(logits, 1)).sum() / static_cast<double>(logits.size(0));
 }
 
-Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group,
-                          const EvaluationHooks& hooks) {
+at::Tensor mixed_images(Batch given) {
+  const auto batch = std::make_shared<Batch>(std::move(given));
+  if (batch->mix.kind != Mix::Kind::none)
+    mix_images(batch->images, batch->size(), {batch->width, batch->height}, batch->mix);
+  const at::Tensor view = images_of(*batch);
+  return at::from_blob(
+      view.data_ptr(), view.sizes(), [batch](void*) {}, at::kFloat);
+}
+
+Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group, const EvaluationHooks& hooks,
+                          const LogitsObserver& seen) {
   const Stopwatch watch;
   const EvalMode eval_mode(model);
   const auto total = static_cast<int64_t>(loader.dataset().size());
   Sums sums;
   BatchStream stream = loader.epoch(0);
   while (std::optional<Batch> batch = stream.next()) {
-    add_batch(sums, model, *batch);
+    add_batch(sums, model, *batch, seen);
     hooks.batch_done(group, sums.images(), total);
   }
   group.sum(sums.values);
@@ -252,8 +275,7 @@ at::Tensor ClassificationTask::loss(const TaskBatch& batch) {
 }
 
 Evaluation ClassificationTask::evaluate(Split split, ProcessGroup& group, const EvaluationHooks& hooks) {
-  const Loader& loader = split == Split::validation ? *data_.validation : *data_.test;
-  const Accuracy a = measure_accuracy(*model_, loader, group, hooks);
+  const Accuracy a = measure_accuracy(*model_, data_of(split), group, hooks);
   return {.samples = a.images, .figures = {{"top1", a.top1}, {"top5", a.top5}, {"loss", a.loss}}, .seconds = a.seconds};
 }
 
@@ -281,31 +303,32 @@ models::ModelCard model_card(const Recipe& recipe, const models::Model& model, c
 
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
                                           const RankInfo& rank) {
-  LoaderOptions options = loader_options(recipe, rank);
-  if (recipe.eval_batch > 0) options.sampler.batch = static_cast<size_t>(recipe.eval_batch * rank.world);
-  options.sampler.shuffle = false;
-  options.sampler.drop_last = false;
-  PipelineConfig config = evaluation_config(data->info(), static_cast<int>(dims.height), recipe.eval_crop);
-  config.clip = clip_sampling(dims, data->info(), recipe.sampling_rate);
-  config.views = static_cast<int>(recipe.eval_crops);
-  const bool all = recipe.eval_images == 0;
-  return std::make_unique<Loader>(all ? data : evenly_chosen(data, static_cast<size_t>(recipe.eval_images)),
-                                  Pipeline(config), options);
+  return loader_in_order(data, recipe, recipe_view(recipe, data->info(), dims), rank);
+}
+
+DataSplits open_splits(const Recipe& recipe) {
+  return open_data_splits(recipe.data, {.validation_fraction = recipe.validation_fraction,
+                                        .train_fraction = recipe.train_fraction,
+                                        .limit_per_class = recipe.limit_per_class,
+                                        .seed = static_cast<uint64_t>(recipe.split_seed)});
+}
+
+ClassificationData open_classification_data(const Recipe& recipe, const DataSplits& splits, const PipelineConfig& view,
+                                            const RankInfo& rank) {
+  ClassificationData data{.train = training_loader(splits.train, recipe, view, rank)};
+  if (splits.validation) data.validation = loader_in_order(splits.validation, recipe, view, rank);
+  data.test = loader_in_order(splits.test, recipe, view, rank);
+  return data;
 }
 
 Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
-  const DataSplits data = open_data_splits(recipe.data, {.validation_fraction = recipe.validation_fraction,
-                                                         .train_fraction = recipe.train_fraction,
-                                                         .limit_per_class = recipe.limit_per_class,
-                                                         .seed = static_cast<uint64_t>(recipe.split_seed)});
+  const DataSplits data = open_splits(recipe);
   const models::ModelPtr model = make_model(recipe, data.train->info());
   Experiment experiment{.recipe = recipe};
   if (recipe.prune_ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe);
-  const models::Dimensions& dims = model->dimensions();
-  ClassificationData loaders{.train = training_loader(data.train, recipe, dims, rank)};
-  if (data.validation) loaders.validation = evaluation_loader(data.validation, recipe, dims, rank);
-  loaders.test = evaluation_loader(data.test, recipe, dims, rank);
-  experiment.task = std::make_unique<ClassificationTask>(recipe, model, std::move(loaders));
+  const PipelineConfig view = recipe_view(recipe, data.train->info(), model->dimensions());
+  experiment.task =
+      std::make_unique<ClassificationTask>(recipe, model, open_classification_data(recipe, data, view, rank));
   return experiment;
 }
 

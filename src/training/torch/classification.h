@@ -2,9 +2,11 @@
 // Images to classes: the loss of soft labels, judged by top-1.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "data/loader.h"
+#include "data/open_dataset.h"
 #include "models/card.h"
 #include "models/torch/model.h"
 #include "training/torch/task.h"
@@ -22,10 +24,13 @@ struct Accuracy {
   double images_per_second() const { return seconds > 0 ? static_cast<double>(images) / seconds : 0; }
 };
 
+/// Is shown each batch of an evaluation and its logits [B,classes].
+using LogitsObserver = std::function<void(Batch& batch, const at::Tensor& logits)>;
+
 /// In eval mode and without gradients; the model is in training mode afterwards if it was before. Every process of the
 /// group does its part, and all get the whole result.
 Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group,
-                          const EvaluationHooks& hooks = {});
+                          const EvaluationHooks& hooks = {}, const LogitsObserver& seen = {});
 
 /// A view [B,C,h,w] of the batch, or [B,C,T,h,w] of clips, which it must outlive; each view of a sample is one of B.
 at::Tensor images_of(Batch& batch);
@@ -55,7 +60,15 @@ struct ClassificationData {
   std::unique_ptr<Loader> test = nullptr;
 };
 
-class ClassificationTask final : public Task {
+/// The recipe's data: in evaluation as `view` shows it, in training with the recipe's augmentation instead of its crop.
+ClassificationData open_classification_data(const Recipe& recipe, const DataSplits& splits, const PipelineConfig& view,
+                                            const RankInfo& rank);
+DataSplits open_splits(const Recipe& recipe);
+
+/// Images of a batch with their mixing done, as a tensor that keeps their memory.
+at::Tensor mixed_images(Batch batch);
+
+class ClassificationTask : public Task {
  public:
   /// Without data it can be given batches all the same: images [B,C,h,w] and targets [B,classes].
   ClassificationTask(const Recipe& recipe, models::ModelPtr model, ClassificationData data = {});
@@ -71,6 +84,11 @@ class ClassificationTask final : public Task {
   std::optional<AttentionFacts> attention(int64_t samples) override { return attention_facts(*model_, samples); }
 
   const models::ModelPtr& model() const { return model_; }
+
+ protected:
+  const Recipe& recipe() const { return recipe_; }
+  const Loader& training_data() const { return *data_.train; }
+  const Loader& data_of(Split split) const { return split == Split::validation ? *data_.validation : *data_.test; }
 
  private:
   Recipe recipe_;

@@ -7,13 +7,16 @@
 
 #include "base/nearest.h"
 #include "training/recipe/options.h"
+#include "training/torch/adaptation.h"
 #include "training/torch/classification.h"
 
 namespace fib::training {
 namespace {
 
 std::vector<TaskRow>& task_table() {
-  static std::vector<TaskRow> rows = {{"classification", "images to classes", prepare_classification}};
+  static std::vector<TaskRow> rows = {
+      {"classification", "images to classes", prepare_classification},
+      {"adaptation", "a dense model's answers, with a sparse attention", prepare_adaptation}};
   return rows;
 }
 

@@ -64,6 +64,7 @@ ModelCard card_of(const ModelRequest& request) {
   card.model = request.model;
   if (!request.attention.empty()) card.attention = AttentionSpec::parse(request.attention).to_string();
   card.attention_in = request.attention_in;
+  card.attention_layers = models::layers_text(models::parse_layers(request.attention_layers));
   card.resolution = request.crop;
   card.mean = request.mean;
   card.std = request.std;
@@ -87,6 +88,7 @@ std::vector<std::string> contradictions(const ModelRequest& request, const Model
   const ModelCard asked = card_of(request);
   compare("model", asked.model, weights.model);
   compare("attention", asked.attention, weights.attention);
+  compare("attention in layers", asked.attention_layers, weights.attention_layers);
   compare("resolution", asked.resolution, weights.resolution);
   compare("mean", text(spread(asked.mean, weights.mean.size())), text(weights.mean));
   compare("std", text(spread(asked.std, weights.std.size())), text(weights.std));

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// fib adapt from the outside: a dense model becomes a sparse one that all commands run, also after an interruption.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "../run_fib.h"
+#include "background.h"
+#include "files.h"
+#include "tiny_mnist.h"
+
+namespace {
+
+using fib::test::mentions;
+
+class Adapt : public testing::Test {
+ protected:
+  void SetUp() override {
+    fib::test::write_tiny_mnist(directory_ / "data");
+    const Outcome trained =
+        run_fib("train --quiet --model vit_nano_patch2_28 --attention full --data mnist:" + path("data") +
+                " --validation-fraction 0.2 --batch 16 --epochs 1 --ema 0 --out " + path("dense"));
+    ASSERT_EQ(trained.code, 0) << trained.err;
+  }
+
+  std::string path(const std::string& name) const { return directory_ / name; }
+  /// Eight steps of sixteen images, from the dense weights; an option is given once.
+  std::string arguments(const std::string& name, const std::string& more) const {
+    std::string all =
+        "adapt --quiet --json --validation-fraction 0.2 --batch 16 --workers 1 --log-every 1 --data mnist:" +
+        path("data") + " --out " + path(name) + " " + more;
+    for (const std::string& usual : {std::string("--model vit_nano_patch2_28"), std::string("--epochs 2"),
+                                     "--weights " + path("dense/best.safetensors")})
+      if (!mentions(more, usual.substr(0, usual.find(' ')))) all += " " + usual;
+    return all;
+  }
+  Outcome adapt(const std::string& name, const std::string& more) const { return run_fib(arguments(name, more)); }
+
+  fib::test::TemporaryDirectory directory_;
+};
+
+TEST_F(Adapt, leaves_a_mixture_of_layers_that_other_commands_run) {
+  const Outcome adapted = adapt("some", "--attention fibottention --attention-layers 1-2");
+  ASSERT_EQ(adapted.code, 0) << adapted.err;
+  const auto result = nlohmann::json::parse(adapted.out);
+  EXPECT_EQ(result.at("sparse_layers"), 2);
+  EXPECT_EQ(result.at("layers"), 3);
+  EXPECT_EQ(result.at("dense").at("agreement"), 1);
+  EXPECT_EQ(result.at("images"), 30);
+
+  const auto tested = [&](const std::string& more) {
+    const Outcome outcome = run_fib("eval --json " + more);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out).at("loss").get<double>();
+  };
+  const double loss = result.at("after").at("loss");
+  EXPECT_NEAR(tested("--run " + path("some")), loss, 1e-6);
+  const std::string on_its_own = "--weights " + path("some/best.safetensors") + " --data mnist:" + path("data") + " ";
+  EXPECT_NEAR(tested(on_its_own), loss, 1e-6) << "the weights say which layers are sparse";
+  EXPECT_GT(std::abs(tested(on_its_own + "--attention-layers 0-2") - loss), 1e-6);
+  ASSERT_EQ(run_fib("compile --run " + path("some") + " -o " + path("some.fib")).code, 0);
+  EXPECT_NEAR(tested("--engine " + path("some.fib") + " --data mnist:" + path("data")), loss, 1e-4);
+}
+
+TEST_F(Adapt, resumed_ends_with_the_same_bits) {
+  ASSERT_EQ(adapt("whole", "--checkpoint-every 1").code, 0);
+  const pid_t child = fib::test::start(arguments("cut", "--checkpoint-every 1"));
+  fib::test::wait_for_lines(path("cut/metrics.jsonl"), 3);
+  ::kill(child, SIGKILL);
+  fib::test::wait_for(child);
+  const Outcome resumed = run_fib("adapt --quiet --json --resume --out " + path("cut"));
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(read_file(path("whole/model.safetensors")), read_file(path("cut/model.safetensors")));
+  EXPECT_EQ(read_file(path("whole/adaptation.json")), read_file(path("cut/adaptation.json")));
+}
+
+TEST_F(Adapt, refuses_what_cannot_be_adapted_in_one_line) {
+  ASSERT_EQ(adapt("sparse", "--epochs 1").code, 0);
+  const std::pair<std::string, std::string> cases[] = {
+      {"--attention fibotention", "did you mean 'fibottention'"},
+      {"--attention full", "leaves no pair out"},
+      {"--attention topk", "by their positions"},
+      {"--attention fibottention:masking=zero", "masking=zero"},
+      {"--attention-layers 2-3", "has attention in layers 0 to 2, got 3"},
+      {"--attention-layers x", "'x'"},
+      {"--model vit_micro_patch2_28", "do not fit"},
+      {"--weights ''", "--weights"},
+      {"--weights " + path("sparse/best.safetensors"), "fibottention"},
+      {"--task classification", "fib train"}};
+  for (const auto& [more, part] : cases) {
+    const Outcome refused = adapt("bad", more);
+    EXPECT_NE(refused.code, 0) << more;
+    EXPECT_TRUE(mentions(refused.err, part)) << more;
+    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path("bad"))) << more;
+  }
+}
+
+}  // namespace
