@@ -2,34 +2,18 @@
 #include "engine/product.h"
 
 #include <omp.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 
+#include "base/caches.h"
 #include "base/parallel.h"
 #include "engine/simd_table.h"
 
 namespace fib::engine {
 namespace {
-
-/// What this machine's caches allow; 32 KB and 512 KB where the system does not tell.
-struct Caches {
-  int64_t first = told(_SC_LEVEL1_DCACHE_SIZE, 32 << 10);
-  int64_t second = told(_SC_LEVEL2_CACHE_SIZE, 512 << 10);
-
-  static int64_t told(int name, int64_t otherwise) {
-    const long bytes = sysconf(name);
-    return bytes > 0 ? bytes : otherwise;
-  }
-};
-
-const Caches& caches() {
-  static const Caches found;
-  return found;
-}
 
 /// The depth whose panel takes three quarters of the first-level cache.
 int64_t depth_block(int64_t bytes_per_depth) {

@@ -46,9 +46,6 @@ class Buffer {
 template <class T>
 class RowCopy {
  public:
-  /// A smaller head stays in L2 wherever its rows lie; rows 9 KB apart use a quarter of the cache's sets, so that from
-  /// about this size on they would drive each other out.
-  static constexpr int64_t kMinBytes = int64_t{256} << 10;
   /// More than this per thread is not copied; the rows are then read in place.
   static constexpr int64_t kMaxBytes = int64_t{8} << 20;
 

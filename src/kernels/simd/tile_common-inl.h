@@ -9,6 +9,7 @@
 
 #include <type_traits>
 
+#include "base/caches.h"
 #include "kernels/simd/accumulate-inl.h"
 #include "kernels/simd/dots-inl.h"
 #include "kernels/workspace.h"
@@ -166,15 +167,13 @@ class OtherRows {
   }
 
  private:
-  /// Half of a core's L2: what was touched this many bytes ago is gone, and reading it again waits for L3.
-  static constexpr int64_t kNear = int64_t{1} << 20;
-
-  /// A row is met by the largest offset first. Between two offsets everything moves on by their difference.
+  /// A row is met by the largest offset first. Between two offsets everything moves on by their difference; what was
+  /// touched half of L2 ago is gone, and reading it again waits for L3.
   void find_far_offsets(const Neighbourhood& n) {
     const std::vector<int64_t>& offsets = n.head->offsets;
     const auto count = static_cast<int64_t>(offsets.size());
     const int64_t streams = count * (n.below + n.above);
-    const int64_t near = kNear / HWY_MAX(1, streams * channels_ * 2 * static_cast<int64_t>(sizeof(T)));
+    const int64_t near = caches().second / 2 / HWY_MAX(1, streams * channels_ * 2 * static_cast<int64_t>(sizeof(T)));
     int64_t before = std::numeric_limits<int64_t>::max() / 2;
     const auto visit = [&](int64_t offset) {
       if (before - offset > near) far_.push_back(offset);
