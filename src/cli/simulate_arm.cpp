@@ -146,7 +146,7 @@ void simulate_arm(const SimulateArmArguments& a, const Globals& globals) {
 }  // namespace
 
 Command simulate_arm_command(const char* title) {
-  const std::string name(std::string_view(title).substr(std::string_view("simulate ").size()));
+  const std::string_view name = std::string_view(title).substr(std::string_view("simulate ").size());
   const ArmTask& task = robots::find_arm_task(name);
   return {{title, task.summary.c_str(), Topic::measures}, [&task](CLI::App& command, const Globals& globals) {
             const auto arguments = std::make_shared<SimulateArmArguments>();

@@ -56,7 +56,7 @@ const std::vector<ArmTask>& arm_tasks() {
   return rows;
 }
 
-const ArmTask& find_arm_task(const std::string& name) {
+const ArmTask& find_arm_task(std::string_view name) {
   return find_named(arm_tasks(), "task of an arm", name, &ArmTask::name);
 }
 

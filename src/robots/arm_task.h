@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/rng.h"
@@ -38,7 +39,7 @@ struct ArmTask {
 /// Lift: a cube on a table is lifted by 4 cm. Can: a can is carried from one bin to its quarter of another.
 const std::vector<ArmTask>& arm_tasks();
 /// Throws std::invalid_argument with the list for an unknown one.
-const ArmTask& find_arm_task(const std::string& name);
+const ArmTask& find_arm_task(std::string_view name);
 
 /// What FIB_ROBOSUITE_ASSETS names, or nothing: then a plain arm of capsules with the same joints stands in. Throws
 /// std::runtime_error where it names no folder of robosuite's assets.

@@ -74,6 +74,6 @@ const std::vector<Policy>& policies() {
   return rows;
 }
 
-const Policy& find_policy(const std::string& name) { return find_named(policies(), "policy", name, &Policy::name); }
+const Policy& find_policy(std::string_view name) { return find_named(policies(), "policy", name, &Policy::name); }
 
 }  // namespace fib::robots

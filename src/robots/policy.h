@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/cost.h"
@@ -72,6 +73,6 @@ models::Cost encoder_cost(const Policy& policy, const AttentionSpec& attention);
 /// In the order they are listed to people.
 const std::vector<Policy>& policies();
 /// Throws std::invalid_argument with the nearest name and the list for an unknown one.
-const Policy& find_policy(const std::string& name);
+const Policy& find_policy(std::string_view name);
 
 }  // namespace fib::robots

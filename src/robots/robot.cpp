@@ -24,7 +24,7 @@ const std::vector<Robot>& robots() {
 
 bool is_robot(const std::string& name) { return std::ranges::count(robots(), name, &Robot::name) > 0; }
 
-const Robot& find_robot(const std::string& name) { return find_named(robots(), "robot", name, &Robot::name); }
+const Robot& find_robot(std::string_view name) { return find_named(robots(), "robot", name, &Robot::name); }
 
 std::filesystem::path recording_place(const Robot& robot, const std::string& source) {
   const std::string scheme = robot.source.substr(0, robot.source.find(':') + 1);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "robots/demonstrations.h"
@@ -27,7 +28,7 @@ struct Robot {
 
 const std::vector<Robot>& robots();
 /// Throws std::invalid_argument with the list for an unknown one.
-const Robot& find_robot(const std::string& name);
+const Robot& find_robot(std::string_view name);
 bool is_robot(const std::string& name);
 /// Where demonstrations are, of a source such as "zarr:DIR"; throws std::invalid_argument for another kind.
 std::filesystem::path recording_place(const Robot& robot, const std::string& source);
