@@ -9,6 +9,7 @@
 #   ATTENTIONS="A B"          mechanisms that are adapted
 #   SPARSE="12 6"             how many layers of the first one become sparse, in each of its runs
 #   EPOCHS=N                  of each run; the recipe's
+#   EVERY=1                   test on the image of every so manieth class, the first included
 set -euo pipefail
 
 fib=${FIB:-$(dirname "$0")/../build/fib}
@@ -21,17 +22,19 @@ layers=12
 mkdir -p "$out"
 
 split_images() {
-  local known class rest last file
+  local known class rest last file count=0
   known=$(mktemp)
   find -L "$choose" -type f -printf '%f\n' >"$known"
   for class in "$images"/*/; do
     class=$(basename "$class")
     mapfile -t rest < <(find -L "$images/$class" -type f -printf '%f\n' | grep -vxFf "$known" | sort)
     last=${rest[-1]}
-    mkdir -p "$out/images/train/$class" "$out/images/val/$class"
-    for file in "${rest[@]}"; do
-      ln -sfr "$images/$class/$file" "$out/images/$([[ $file == "$last" ]] && echo val || echo train)/$class/$file"
-    done
+    unset 'rest[-1]'
+    mkdir -p "$out/images/train/$class"
+    for file in "${rest[@]}"; do ln -sfr "$images/$class/$file" "$out/images/train/$class/$file"; done
+    ((count++ % ${EVERY:-1} == 0)) || continue
+    mkdir -p "$out/images/val/$class"
+    ln -sfr "$images/$class/$last" "$out/images/val/$class/$last"
   done
   rm "$known"
 }
