@@ -83,7 +83,7 @@ while read -r _ layer top1; do printf '  layer %2d  %s %%\n' "$layer" "$(percent
 first() { head -n "$1" "$out/order.txt" | awk '{ print $2 }' | sort -n | paste -sd,; }
 
 echo "the first k of these, nothing adapted, top-1 on the test images (dense: $(percent "$(figure top1 "$out/dense.json")") %):"
-for k in 1 2 3 4 6 8 10 12; do
+for k in 2 4 6 7 8 9 10 12; do
   evaluate "$out/first-$k.json" "${attentions[0]}" "$(first "$k")" "$out/images"
   printf '  %2d  %s %%\n' "$k" "$(percent "$(figure top1 "$out/first-$k.json")")"
 done
