@@ -22,21 +22,34 @@ using test::error_of;
 using test::free_port;
 using test::mentions;
 
-/// Runs `body` in two processes and tells whether both returned true. They are forked before torch starts any thread
-/// here.
+/// What a process of `both` does: it is this program, begun anew with this test alone.
+[[noreturn]] void take_part(const std::function<bool(const Launch&)>& body, int rank) {
+  at::set_num_threads(1);
+  const Launch launch{.rank = rank, .world = 2, .local_world = 2, .port = std::stoi(std::getenv("FIB_TEST_PORT"))};
+  bool good = false;
+  const std::string error = error_of([&] { good = body(launch); });
+  if (!error.empty()) std::fprintf(stderr, "rank %d: %s\n", rank, error.c_str());
+  ::_exit(good ? 0 : 1);
+}
+
+pid_t begin_anew(int rank, int port) {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  const std::string filter = std::string("--gtest_filter=") + test.test_suite_name() + "." + test.name();
+  const std::string rank_text = std::to_string(rank), port_text = std::to_string(port);
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  ::setenv("FIB_TEST_RANK", rank_text.c_str(), 1);
+  ::setenv("FIB_TEST_PORT", port_text.c_str(), 1);
+  ::execl("/proc/self/exe", "process_test", filter.c_str(), "--gtest_brief=1", nullptr);
+  ::_exit(127);
+}
+
+/// Runs `body` in two processes and tells whether both returned true. A fork alone would not do: where an earlier test
+/// took gradients, torch's threads are missing in it.
 bool both(const std::function<bool(const Launch&)>& body) {
-  Launch launch{.world = 2, .local_world = 2, .port = free_port()};
-  std::vector<pid_t> children;
-  for (launch.rank = 0; launch.rank < 2; ++launch.rank) {
-    children.push_back(::fork());
-    if (children.back() == 0) {
-      at::set_num_threads(1);
-      bool good = false;
-      const std::string error = error_of([&] { good = body(launch); });
-      if (!error.empty()) std::fprintf(stderr, "rank %d: %s\n", launch.rank, error.c_str());
-      ::_exit(good ? 0 : 1);
-    }
-  }
+  if (const char* rank = std::getenv("FIB_TEST_RANK")) take_part(body, std::stoi(rank));
+  const int port = free_port();
+  const std::vector<pid_t> children{begin_anew(0, port), begin_anew(1, port)};
   bool good = true;
   for (const pid_t child : children) {
     int status = 0;
