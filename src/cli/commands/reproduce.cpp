@@ -216,7 +216,7 @@ void declare(CLI::App& command, ReproduceArguments& a) {
 
 Command reproduce_command() {
   return make_command<ReproduceArguments>(
-      {"reproduce", "the paper's tables and figures, trained again and shown beside its numbers", Topic::measures},
+      {"reproduce", "the paper's tables and figures, trained again, beside its numbers", Topic::measures},
       declare, run);
 }
 
