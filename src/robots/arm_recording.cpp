@@ -49,7 +49,7 @@ RobomimicEpisode recorded_episode(const ArmWorld& world, const ArmTask& task, co
 
 void play_experts(const ArmScene& scene, const ArmTask& task, const ExpertEpisodes& episodes,
                   const std::function<void(const ArmEpisode&)>& played) {
-  const int64_t at_once = 2 * omp_get_max_threads();
+  const int64_t at_once = int64_t{2} * omp_get_max_threads();
   for (int64_t first = 0; first < episodes.count; first += at_once) {
     std::vector<RecordedEpisode> some(static_cast<size_t>(std::min(at_once, episodes.count - first)));
     parallel_tasks(static_cast<int64_t>(some.size()), [&](int64_t i) {

@@ -118,27 +118,24 @@ HWY_NOINLINE void float_rows(const FloatSums<Weight>& p, const TileTarget& t, co
   }
 }
 
-/// call(first row, integral constant of rows): full register tiles, then groups of at most six, as equal as can be, for
-/// a group of one or two waits for its own sums.
+/// call(first row, integral constant of rows) where `rows` is one of 1 … kMost.
+template <int kMost, class Call>
+HWY_INLINE void call_with_rows(int64_t row, int64_t rows, const Call& call) {
+  if constexpr (kMost > 1) {
+    if (rows < kMost) return call_with_rows<kMost - 1>(row, rows, call);
+  }
+  call(row, std::integral_constant<int, kMost>());
+}
+
+/// Full register tiles, then groups of at most six, as equal as can be, for a group of one or two waits for its own
+/// sums.
 template <int kFull, class Call>
 HWY_INLINE void for_row_groups(int64_t row, int64_t end, const Call& call) {
-  constexpr int64_t kMost = std::min(kFull, 6);
+  constexpr int kMost = std::min(kFull, 6);
   for (; end - row >= kFull; row += kFull) call(row, std::integral_constant<int, kFull>());
   for (int64_t groups = (end - row + kMost - 1) / kMost; groups > 0; --groups) {
     const int64_t now = (end - row + groups - 1) / groups;
-    switch (now) {
-#define FIB_ROW_CASE(N)                                                            \
-  case N:                                                                          \
-    call(row, std::integral_constant<int, static_cast<int>(HWY_MIN(N, kMost))>()); \
-    break;
-      FIB_ROW_CASE(1)
-      FIB_ROW_CASE(2)
-      FIB_ROW_CASE(3)
-      FIB_ROW_CASE(4)
-      FIB_ROW_CASE(5)
-      FIB_ROW_CASE(6)
-#undef FIB_ROW_CASE
-    }
+    call_with_rows<kMost>(row, now, call);
     row += now;
   }
 }

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 
 namespace fib::robots {
 namespace {
+
+/// Numbers of each thing in an array of the simulator.
+constexpr std::ptrdiff_t kVector = 3, kMatrix = 9;
 
 constexpr double kWater = 1000;
 
@@ -65,23 +69,23 @@ void resize_object(mjModel& model, mjData& data, const Vector3& half_size) {
   const auto [a, b, c] = half_size;
   if (a <= 0) return;
   const int geom = id_of(model, mjOBJ_GEOM, "object"), body = id_of(model, mjOBJ_BODY, "object");
-  std::ranges::copy(half_size, model.geom_size + 3 * geom);
+  std::ranges::copy(half_size, model.geom_size + kVector * geom);
   model.geom_rbound[geom] = length(half_size);
   const double mass = kWater * 8 * a * b * c;
   const Vector3 inertia = (mass / 3) * Vector3{b * b + c * c, a * a + c * c, a * a + b * b};
   model.body_mass[body] = mass;
-  std::ranges::copy(inertia, model.body_inertia + 3 * body);
+  std::ranges::copy(inertia, model.body_inertia + kVector * body);
   mj_setConst(&model, &data);
 }
 
 Pose3 pose_of_site(const mjData& data, int site) {
-  const mjtNum* p = data.site_xpos + 3 * site;
-  return {{p[0], p[1], p[2]}, matrix_at(data.site_xmat + 9 * site)};
+  const mjtNum* p = data.site_xpos + kVector * site;
+  return {{p[0], p[1], p[2]}, matrix_at(data.site_xmat + kMatrix * site)};
 }
 
 Pose3 pose_of_body(const mjData& data, int body) {
-  const mjtNum* p = data.xpos + 3 * body;
-  return {{p[0], p[1], p[2]}, matrix_at(data.xmat + 9 * body)};
+  const mjtNum* p = data.xpos + kVector * body;
+  return {{p[0], p[1], p[2]}, matrix_at(data.xmat + kMatrix * body)};
 }
 
 }  // namespace fib::robots
