@@ -216,8 +216,8 @@ void declare(CLI::App& command, ReproduceArguments& a) {
 
 Command reproduce_command() {
   return make_command<ReproduceArguments>(
-      {"reproduce", "the paper's tables and figures, trained again, beside its numbers", Topic::measures},
-      declare, run);
+      {"reproduce", "the paper's tables and figures, trained again, beside its numbers", Topic::measures}, declare,
+      run);
 }
 
 }  // namespace fib::cli
