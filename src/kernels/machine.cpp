@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/machine.h"
 
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -20,6 +21,11 @@ std::string processor_name() {
 
 std::string machine_name() {
   return processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, " + simd_target();
+}
+
+std::optional<double> load_average() {
+  double load = 0.0;
+  return getloadavg(&load, 1) == 1 ? std::optional(load) : std::nullopt;
 }
 
 }  // namespace fib

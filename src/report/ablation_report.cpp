@@ -9,6 +9,7 @@
 #include <set>
 
 #include "analysis/ablations/results.h"
+#include "report/figure_json.h"
 #include "report/plot.h"
 #include "report/table.h"
 
@@ -213,7 +214,6 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
-  const auto or_null = [](const std::optional<double>& v) { return v ? ordered_json(*v) : ordered_json(); };
   ordered_json rows = ordered_json::array();
   for (size_t r = 0; r < a.rows.size(); ++r) {
     ordered_json list = ordered_json::array();

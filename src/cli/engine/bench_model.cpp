@@ -12,7 +12,7 @@
 #include "cli/engine/engine_model.h"
 #include "cli/output.h"
 #include "kernels/machine.h"
-#include "report/machine.h"
+#include "report/figure_json.h"
 #include "report/table.h"
 
 namespace fib::cli {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/machine.h"
+#include "report/figure_json.h"
 #include "report/table.h"
 
 namespace fib::report {

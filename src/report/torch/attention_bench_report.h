@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bench/torch/attention_bench.h"
-#include "report/machine.h"
+#include "kernels/machine.h"
 #include "report/plot.h"
 
 namespace fib::report {

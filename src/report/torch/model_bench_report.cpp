@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "report/machine.h"
+#include "report/figure_json.h"
 #include "report/table.h"
 #include "report/words.h"
 

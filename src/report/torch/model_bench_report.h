@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "bench/torch/model_bench.h"
-#include "report/machine.h"
 #include "report/plot.h"
 
 namespace fib::report {

@@ -55,7 +55,8 @@ std::vector<std::shared_ptr<models::Block>> blocks_of(const models::Model& model
 /// Keeps the outputs of all blocks while it lives.
 class BlockWatch {
  public:
-  explicit BlockWatch(const models::Model& model) : blocks_(blocks_of(model)), outputs(blocks_.size()) {
+  explicit BlockWatch(const models::Model& model) : blocks_(blocks_of(model)) {
+    outputs.resize(blocks_.size());
     for (size_t i = 0; i < blocks_.size(); ++i) blocks_[i]->show_output_to(&outputs[i]);
   }
   ~BlockWatch() {
@@ -64,11 +65,10 @@ class BlockWatch {
   BlockWatch(const BlockWatch&) = delete;
   BlockWatch& operator=(const BlockWatch&) = delete;
 
+  std::vector<at::Tensor> outputs;
+
  private:
   std::vector<std::shared_ptr<models::Block>> blocks_;
-
- public:
-  std::vector<at::Tensor> outputs;
 };
 
 /// A token as the norm before the next branch sees it, but for the norm's own parameters: how long tokens are differs
