@@ -79,7 +79,7 @@ struct InverseFactorials {
   }
 };
 
-/// e^x for x <= 0 (or a little more): about one ulp, zero instead of subnormals, e^-inf = 0, and NaN stays NaN, which
+/// e^x for x <= 80: about one ulp, zero instead of subnormals, e^-inf = 0, and NaN stays NaN, which
 /// hwy/contrib/math's Exp turns into zero.
 template <class T>
 HWY_INLINE Vec<T> exponential(Vec<T> x) {

@@ -8,19 +8,6 @@
 #include "robots/torch/unet.h"
 
 namespace fib::robots {
-namespace {
-
-/// The middle's share of one time is laid out as an image of 2 × 2, which tiles the one to rebuild.
-constexpr int64_t kTile = 2;
-
-at::Tensor as_tiles(const at::Tensor& share, int64_t size) {
-  const at::Tensor tile = share.reshape({share.size(0), -1, kTile, kTile});
-  const int64_t times = (size + kTile - 1) / kTile;
-  return tile.repeat({1, 1, times, times}).narrow(2, 0, size).narrow(3, 0, size);
-}
-
-}  // namespace
-
 at::Tensor position_map(int64_t channels, int64_t height, int64_t width, const at::TensorOptions& options) {
   const at::Tensor rows = at::linspace(-1, 1, height, options).view({height, 1}).expand({height, width});
   const at::Tensor columns = at::linspace(-1, 1, width, options).view({1, width}).expand({height, width});
@@ -50,7 +37,8 @@ void StateDecoder::add_numbers(const Observation& o, const UnetSize& size) {
 }
 
 void StateDecoder::add_image(const Observation& o, const UnetSize& size) {
-  const int64_t share = size.widths.back() / task_.observed / (kTile * kTile), width = size.decoder_width;
+  const int64_t share = size.widths.back() / task_.observed / (TiledImage::kTile * TiledImage::kTile),
+                width = size.decoder_width;
   const BlockShape inner{width, width, size.decoder_kernel, size.groups, 2};
   BlockShape outer = inner;
   outer.from = share + size.decoder_positions;
@@ -70,15 +58,15 @@ void StateDecoder::add_image(const Observation& o, const UnetSize& size) {
 }
 
 at::Tensor StateDecoder::rebuilt_numbers(const NumbersPart& part, const at::Tensor& share) const {
-  const at::Tensor hidden = at::mish(part.layers[1]->forward(at::mish(part.layers[0]->forward(share))));
+  const at::Tensor hidden = ops::mish(part.layers[1]->forward(ops::mish(part.layers[0]->forward(share))));
   return part.layers[2]->forward(hidden);
 }
 
 at::Tensor StateDecoder::rebuilt_image(const ImagePart& part, const at::Tensor& share, int64_t size) const {
-  const at::Tensor tiles = as_tiles(share, size / 2);
-  const at::Tensor places = position_map(positions_, size / 2, size / 2, share.options()).unsqueeze(0);
-  at::Tensor x = at::cat({tiles, places.expand({share.size(0), -1, -1, -1})}, 1);
-  x = part.second->forward(part.first->forward(x, {}), {});
+  // The middle's share of one time is laid out as an image of 2 x 2, which tiles the one to rebuild.
+  const TiledImage begin{share.reshape({share.size(0), -1, TiledImage::kTile, TiledImage::kTile}),
+                         position_map(positions_, size / 2, size / 2, share.options()).unsqueeze(0)};
+  const at::Tensor x = part.second->forward(part.first->forward(begin), {});
   return part.last->forward(part.final_block->forward(part.upsample->forward(x)));
 }
 

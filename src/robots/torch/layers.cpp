@@ -9,6 +9,36 @@ namespace fib::robots {
 
 using models::register_at;
 
+namespace {
+
+at::Tensor repeated(const at::Tensor& tile, int64_t side) {
+  const int64_t times = (side + TiledImage::kTile - 1) / TiledImage::kTile;
+  return tile.repeat({1, 1, times, times}).narrow(2, 0, side).narrow(3, 0, side);
+}
+
+/// The side of the smallest image that has every border and every place of a tile that a longer side has.
+int64_t sufficient_side(int64_t side, int64_t border) {
+  return std::min(side, 2 * border + TiledImage::kTile + side % TiledImage::kTile);
+}
+
+/// For each row of an image of `side` the row of the sufficient one that looks the same.
+at::Tensor alike_rows(int64_t side, int64_t border) {
+  const int64_t small = sufficient_side(side, border);
+  const at::Tensor rows = at::empty({side}, at::kLong);
+  int64_t* row = rows.data_ptr<int64_t>();
+  for (int64_t r = 0; r < side; ++r) {
+    const int64_t from_end = side - r;
+    row[r] = r < border ? r : from_end <= border ? small - from_end : border + (r - border) % TiledImage::kTile;
+  }
+  return rows;
+}
+
+}  // namespace
+
+at::Tensor TiledImage::whole() const {
+  return at::cat({repeated(tile, side()), common.expand({tile.size(0), -1, -1, -1})}, 1);
+}
+
 Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
   if (shape_.padding < 0) shape_.padding = shape.kernel / 2;
   std::vector<int64_t> sizes = {shape.to, shape.from};
@@ -18,10 +48,17 @@ Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
   if (shape.bias) bias = register_parameter("bias", at::empty({shape.to}));
 }
 
-at::Tensor Convolution::forward(const at::Tensor& x) const {
+at::Tensor Convolution::convolved(const at::Tensor& x, const at::Tensor& with, const at::Tensor& shift) const {
   const auto all = [&](int64_t value) { return std::vector<int64_t>(static_cast<size_t>(shape_.dimensions), value); };
-  return at::convolution(x, weight, bias, all(shape_.stride), all(shape_.padding), all(1), shape_.transposed, all(0),
-                         1);
+  return at::convolution(x, with, shift, all(shape_.stride), all(shape_.padding), all(1), shape_.transposed, all(0), 1);
+}
+
+at::Tensor Convolution::forward(const TiledImage& x) const {
+  const int64_t border = shape_.padding, tiled = x.tile.size(1);
+  const at::Tensor small = repeated(x.tile, sufficient_side(x.side(), border)), rows = alike_rows(x.side(), border);
+  const at::Tensor of_tiles = convolved(small, weight.narrow(1, 0, tiled), {});
+  const at::Tensor of_common = convolved(x.common, weight.narrow(1, tiled, x.common.size(1)), bias);
+  return of_tiles.index_select(2, rows).index_select(3, rows) + of_common;
 }
 
 GroupNorm::GroupNorm(int64_t groups, int64_t channels) : groups_(groups) {
@@ -35,10 +72,6 @@ ConvolutionBlock::ConvolutionBlock(const BlockShape& shape)
       norm_(std::make_shared<GroupNorm>(shape.groups, shape.to)) {
   register_at(*this, "block.0", convolution_);
   register_at(*this, "block.1", norm_);
-}
-
-at::Tensor ConvolutionBlock::forward(const at::Tensor& x) const {
-  return at::mish(norm_->forward(convolution_->forward(x)));
 }
 
 ResidualBlock::ResidualBlock(const BlockShape& shape) {
@@ -60,10 +93,14 @@ ResidualBlock::ResidualBlock(const BlockShape& shape) {
 at::Tensor ResidualBlock::forward(const at::Tensor& x, const at::Tensor& condition) const {
   at::Tensor y = first_->forward(x);
   if (film_) {
-    const auto film = film_->forward(at::mish(condition)).unsqueeze(-1).chunk(2, 1);  // scale, shift: [B,C,1]
+    const auto film = film_->forward(ops::mish(condition)).unsqueeze(-1).chunk(2, 1);  // scale, shift: [B,C,1]
     y = film[0] * y + film[1];
   }
   return second_->forward(y) + (residual_ ? residual_->forward(x) : x);
+}
+
+at::Tensor ResidualBlock::forward(const TiledImage& x) const {
+  return second_->forward(first_->forward(x)) + (residual_ ? residual_->forward(x) : x.whole());
 }
 
 void initialize_like_torch(torch::nn::Module& module) {

@@ -11,8 +11,19 @@
 #include <memory>
 
 #include "models/torch/layers.h"
+#include "ops/mish.h"
 
 namespace fib::robots {
+
+/// A square image whose first channels repeat a tile of 2 x 2 and whose last are the same for every sample.
+struct TiledImage {
+  static constexpr int64_t kTile = 2;
+  at::Tensor tile;    ///< [B,C,kTile,kTile]
+  at::Tensor common;  ///< [1,C',h,h]
+
+  int64_t side() const { return common.size(2); }
+  at::Tensor whole() const;  ///< [B,C+C',h,h]
+};
 
 /// Over time or over an image, forwards or transposed: one operator serves all.
 struct ConvolutionShape {
@@ -27,11 +38,15 @@ struct ConvolutionShape {
 class Convolution : public torch::nn::Module {
  public:
   explicit Convolution(const ConvolutionShape& shape);
-  at::Tensor forward(const at::Tensor& x) const;
+  at::Tensor forward(const at::Tensor& x) const { return convolved(x, weight, bias); }
+  /// Of stride 1. What repeats is convolved once, and what is common to the samples for one of them.
+  at::Tensor forward(const TiledImage& x) const;
 
   at::Tensor weight, bias;
 
  private:
+  at::Tensor convolved(const at::Tensor& x, const at::Tensor& with, const at::Tensor& shift) const;
+
   ConvolutionShape shape_;
 };
 
@@ -57,7 +72,10 @@ struct BlockShape {
 class ConvolutionBlock : public torch::nn::Module {
  public:
   explicit ConvolutionBlock(const BlockShape& shape);
-  at::Tensor forward(const at::Tensor& x) const;
+  template <class Input>  // at::Tensor or TiledImage
+  at::Tensor forward(const Input& x) const {
+    return ops::mish(norm_->forward(convolution_->forward(x)));
+  }
 
  private:
   std::shared_ptr<Convolution> convolution_;
@@ -70,6 +88,7 @@ class ResidualBlock : public torch::nn::Module {
   explicit ResidualBlock(const BlockShape& shape);
   /// `condition` [B,condition]; undefined where the shape has none.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& condition) const;
+  at::Tensor forward(const TiledImage& x) const;
 
  private:
   std::shared_ptr<ConvolutionBlock> first_, second_;

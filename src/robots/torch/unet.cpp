@@ -69,7 +69,7 @@ at::Tensor ConditionalUnet::embedded(const at::Tensor& times, at::ScalarType typ
   const at::Tensor i = at::arange(half, times.options().dtype(type));
   const at::Tensor phase = times.to(type).unsqueeze(1) * at::exp(i * (-std::log(1e4) / static_cast<double>(half - 1)));
   const at::Tensor waves = at::cat({phase.sin(), phase.cos()}, 1);
-  return step_second_->forward(at::mish(step_first_->forward(waves)));
+  return step_second_->forward(ops::mish(step_first_->forward(waves)));
 }
 
 Denoised ConditionalUnet::forward(const at::Tensor& actions, const at::Tensor& times,
