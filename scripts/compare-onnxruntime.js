@@ -160,7 +160,8 @@ async function timeOnnx(file, resolution) {
   return best;
 }
 
-const timeEngine = (file) => JSON.parse(run('bench', 'model', '--engine', file, '--threads', String(THREADS), '--json')).rows[0].ms;
+const timeEngine = (file) =>
+  JSON.parse(run('bench', 'model', '--engine', file, '--batch', '1', '--threads', String(THREADS), '--json')).rows[0].ms;
 
 function compiled(model, resolution, attention, precision) {
   const file = path.join(work, `${attention}-${precision}.fib`);
