@@ -2,6 +2,7 @@
 #include "report/ablation_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,6 +39,14 @@ const Run& first_run(const std::vector<Run>& runs, size_t row) {
   return *std::find_if(runs.begin(), runs.end(), [&](const Run& run) { return run.row == row; });
 }
 
+/// Their names, divided by commas.
+std::string models_of(const std::vector<Run>& runs) {
+  std::vector<std::string> names;
+  for (const Run& run : runs)
+    if (std::find(names.begin(), names.end(), run.recipe.model) == names.end()) names.push_back(run.recipe.model);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
 std::string measured_text(const analysis::Estimate& e) {
   if (e.count == 0) return "–";
   if (e.count == 1) return fmt::format("{:.2f}", e.mean);
@@ -60,11 +69,12 @@ ordered_json measured_json(const Ablation& a, const std::vector<Run>& runs, size
   ordered_json result = ordered_json::object();
   for (const std::string& data : data_of(runs)) {
     const analysis::Estimate e = ablations::measured(runs, row, data);
-    const auto test = ablations::compared(runs, row, ablations::baseline_row(a), data);
+    const size_t baseline = ablations::baseline_row(a, row);
+    const auto test = ablations::compared(runs, row, baseline, data);
     ordered_json& entry = result[data];
     entry = {{"runs", e.count}, {"mean", e.count > 0 ? ordered_json(e.mean) : ordered_json()}};
     if (e.count > 1) entry.update({{"deviation", e.deviation}, {"half_width_95", e.half_width}});
-    if (test && row != ablations::baseline_row(a)) entry.update({{"difference", test->difference}, {"p", test->p}});
+    if (test && row != baseline) entry.update({{"difference", test->difference}, {"p", test->p}});
   }
   return result;
 }
@@ -181,10 +191,10 @@ std::string effort_text(const Effort& e) {
 std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
   using enum Table::Align;
   std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
-  const size_t baseline = ablations::baseline_row(a);
+  const std::string rival = a.backbones.empty() ? a.rows[ablations::baseline_row(a, 0)].label : "full attention";
   for (const std::string& data : data_of(runs)) {
     columns.push_back({"here, " + data_name(data), right});
-    if (has_seeds(runs)) columns.push_back({"against " + a.rows[baseline].label, right});
+    if (has_seeds(runs)) columns.push_back({"against " + rival, right});
   }
   const std::vector<std::string> in_paper = paper_data(a);
   for (const std::string& data : in_paper)
@@ -192,6 +202,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
   Table table(std::move(columns));
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const AblationRow& row = a.rows[r];
+    const size_t baseline = ablations::baseline_row(a, r);
     std::vector<std::string> cells = {
         row.label, row.attention,
         fmt::format("{:.2f} %", 100 * ablations::image_cost(first_run(runs, r).recipe).pruning_ratio)};
@@ -203,14 +214,14 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
     for (const std::string& data : in_paper) cells.push_back(paper_text(row, data));
     table.add_row(std::move(cells));
   }
-  const training::Recipe& recipe = runs.front().recipe;
+  const int64_t epochs = runs.front().recipe.epochs;
   const char* const seeds = has_seeds(runs)
                                 ? " Mean ± deviation over seeds; against: the mean difference with the same "
                                   "seed, with p of a paired t-test, * below 0.05."
                                 : "";
-  return fmt::format("{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epochs, scale {}; the paper: {}.{}\n", a.title,
-                     a.section, table.to_string(), a.measure, recipe.model, recipe.epochs, word_of(scale), a.setting,
-                     seeds);
+  return fmt::format("{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epoch{}, scale {}; the paper: {}.{}\n", a.title,
+                     a.section, table.to_string(), a.measure, models_of(runs), epochs, epochs == 1 ? "" : "s",
+                     word_of(scale), a.setting, seeds);
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
@@ -218,7 +229,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
   for (size_t r = 0; r < a.rows.size(); ++r) {
     ordered_json list = ordered_json::array();
     for (const Run& run : runs) {
-      if (run.row != r) continue;
+      if (run.row != r || run.preparation) continue;
       list.push_back({{"data", run.data},
                       {"seed", run.recipe.seed},
                       {"directory", run.directory.string()},
@@ -244,18 +255,14 @@ void draw_reproduced(const Ablation& a, const std::vector<Run>& runs, const std:
 
 std::string list_text(const std::vector<Ablation>& all, const Request& request) {
   using enum Table::Align;
-  Table trained({{"name"}, {"what"}, {"runs", right}, {"tiny"}, {"small"}, {"paper"}});
-  Table others({{"name"}, {"what"}, {"how"}});
+  Table table({{"name"}, {"what"}, {"rows", right}, {"tiny"}, {"small"}, {"paper"}});
   for (const Ablation& a : all) {
-    if (a.rows.empty()) {
-      others.add_row({a.name, a.title, a.command.empty() ? "needs " + a.needs : a.command});
-      continue;
-    }
-    std::vector<std::string> cells = {a.name, a.title, std::to_string(a.rows.size())};
-    for (Scale scale : kScales) cells.push_back(effort_text(effort_of(a, request, scale)));
-    trained.add_row(std::move(cells));
+    std::vector<std::string> cells = {a.name, a.title, a.rows.empty() ? "" : std::to_string(a.rows.size())};
+    for (Scale scale : kScales)
+      cells.push_back(a.rows.empty() ? "no training" : effort_text(effort_of(a, request, scale)));
+    table.add_row(std::move(cells));
   }
-  return trained.to_string() + "\n" + others.to_string() +
+  return table.to_string() +
          "\ntiny: Fashion-MNIST. small: 10,000 images of CIFAR-10. paper: ViT-B for 100 epochs on CIFAR-10 and "
          "CIFAR-100.\n"
          "Times are for this machine, estimated from multiply-accumulates until a run of the scale has finished.\n";
@@ -265,8 +272,7 @@ ordered_json list_json(const std::vector<Ablation>& all, const Request& request)
   ordered_json list = ordered_json::array();
   for (const Ablation& a : all) {
     ordered_json entry = {{"name", a.name}, {"title", a.title}, {"section", a.section}, {"rows", a.rows.size()}};
-    entry["command"] = a.rows.empty() ? a.command : "fib reproduce " + a.name;
-    if (!a.needs.empty()) entry["needs"] = a.needs;
+    entry["command"] = "fib reproduce " + a.name;
     for (Scale scale : kScales) {
       if (a.rows.empty()) break;
       if (!has_scale(a, scale)) continue;

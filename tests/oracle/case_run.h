@@ -240,9 +240,9 @@ struct Tolerance {
   double forward, gradient;
 };
 template <class T>
-constexpr Tolerance kTolerance{2e-6, 1e-5};
+inline constexpr Tolerance kTolerance{2e-6, 1e-5};
 template <>
-constexpr Tolerance kTolerance<double>{1e-14, 1e-13};
+inline constexpr Tolerance kTolerance<double>{1e-14, 1e-13};
 
 inline void expect_results(const CaseResults& got, const CaseResults& expected, double largest_value,
                            Tolerance allowed) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/ablations/ablation.h"
 
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -29,6 +30,13 @@ class Fields {
   void number(const char* key, std::optional<double>& target) {
     known_.emplace_back(key);
     if (const toml::node* node = table_.get(key)) target = value<double>(*node, key, "a number");
+  }
+  void words(const char* key, std::vector<std::string>& target) {
+    known_.emplace_back(key);
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    if (!node->is_array()) throw std::invalid_argument(where(*node) + key + " must be a list of words");
+    for (const toml::node& word : *node->as_array()) target.push_back(value<std::string>(word, key, "a list of words"));
   }
   /// Whatever has not been asked for is a mistake.
   void finish(const std::vector<std::string>& others = {}) {
@@ -83,6 +91,7 @@ AblationRow read_row(const toml::table& table, const std::string& file, PaperPla
   Fields fields(table, file);
   fields.text("label", row.label);
   fields.text("attention", row.attention);
+  fields.text("backbone", row.backbone);
   fields.text("series", row.series);
   fields.number("x", row.x);
   fields.text("paper", name);
@@ -110,6 +119,39 @@ decltype(Ablation::recipes) read_recipes(const toml::table& scales, const Fields
   return recipes;
 }
 
+/// A value as --set would have it.
+std::string as_text(const toml::node& node, const Fields& fields) {
+  if (const auto text = node.value_exact<std::string>()) return *text;
+  if (const auto whole = node.value_exact<int64_t>()) return fmt::format("{}", *whole);
+  if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+  throw std::invalid_argument(fields.where(node) + "an option must be text or a number");
+}
+
+Settings read_settings(const toml::table& table, const Fields& fields) {
+  Settings settings;
+  for (const auto& [key, node] : table)
+    if (!node.is_table()) settings.emplace_back(std::string(key.str()), as_text(node, fields));
+  return settings;
+}
+
+/// [backbones.WORD.SCALE] with options, and [backbones.WORD.SCALE.search] with those of UPop's search.
+decltype(Ablation::backbones) read_backbones(const toml::table& words, const Fields& fields) {
+  decltype(Ablation::backbones) backbones;
+  const auto table = [&](const toml::node& node) -> const toml::table& {
+    if (const toml::table* found = node.as_table()) return *found;
+    throw std::invalid_argument(fields.where(node) + "a backbone has a table of options for each scale");
+  };
+  for (const auto& [word, scales] : words) {
+    for (const auto& [scale, options] : table(scales)) {
+      Backbone& backbone = backbones[std::string(word.str())][std::string(scale.str())];
+      backbone.settings = read_settings(table(options), fields);
+      if (const toml::node* search = table(options).get("search"))
+        backbone.search = read_settings(table(*search), fields);
+    }
+  }
+  return backbones;
+}
+
 toml::table parse(const std::filesystem::path& file) {
   try {
     return toml::parse(read_file(file, kMaxRecipeBytes), file.string());
@@ -125,6 +167,8 @@ const std::vector<AblationData>& ablation_data() {
   static const std::vector<AblationData> list = {{"fashion", "Fashion-MNIST", "Fashion-MNIST"},
                                                  {"c10", "CIFAR-10", "C10"},
                                                  {"c100", "CIFAR-100", "C100"},
+                                                 {"tiny-in", "Tiny-ImageNet", "Tiny-IN"},
+                                                 {"in-1k", "ImageNet-1K", "IN-1K"},
                                                  {"fight", "fight clips", "fight clips"},
                                                  {"smarthome-cs", "Smarthome CS", "SmartHome / CS"},
                                                  {"smarthome-cv2", "Smarthome CV2", "SmartHome / CV2"},
@@ -146,20 +190,23 @@ Ablation read_ablation(const std::filesystem::path& file) {
   Fields fields(table, file.string());
   fields.text("title", ablation.title);
   fields.text("section", ablation.section);
-  fields.text("command", ablation.command);
-  fields.text("needs", ablation.needs);
+  fields.words("command", ablation.command);
   fields.text("x_label", ablation.x_label);
   PaperPlace place;
   fields.text("paper", place.table);
   fields.text("columns", place.columns);
   fields.text("measure", ablation.measure);
   fields.text("setting", ablation.setting);
-  fields.finish({"rows", "recipes"});
+  fields.finish({"rows", "recipes", "backbones"});
   if (const toml::table* recipes = table["recipes"].as_table()) ablation.recipes = read_recipes(*recipes, fields);
+  if (const toml::table* words = table["backbones"].as_table()) ablation.backbones = read_backbones(*words, fields);
   if (const toml::array* rows = table["rows"].as_array()) {
     for (const toml::node& row : *rows) {
       if (!row.is_table()) throw std::invalid_argument(fields.where(row) + "rows must be tables, [[rows]]");
       ablation.rows.push_back(read_row(*row.as_table(), file.string(), place));
+      const std::string& word = ablation.rows.back().backbone;
+      if (!word.empty() && !ablation.backbones.contains(word))
+        throw std::invalid_argument(fields.where(row) + "no [backbones." + printable(word, 40) + ".SCALE] in the file");
     }
   }
   return ablation;

@@ -22,29 +22,42 @@ const AblationData& find_data(const std::string& word);
 
 struct AblationRow {
   std::string label, attention;
+  std::string backbone;                 ///< a word of its file; empty: the recipes' own model
   std::string series;                   ///< which curve of the figure; empty in tables
   std::optional<double> x;              ///< its place on the axis
   std::map<std::string, double> paper;  ///< its figures in percent by the word for the data, from its table
+};
+
+/// Options of a recipe by key, as text.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// What makes a recipe one for another backbone.
+struct Backbone {
+  Settings settings;
+  Settings search;  ///< not empty: UPop's, which makes the model smaller after a training and before another one
 };
 
 struct Ablation {
   std::string name;     ///< of its file
   std::string title;    ///< what the paper calls it
   std::string section;  ///< where it is in the paper
-  std::string command;  ///< what shows it, where nothing is to be trained here
-  std::string needs;    ///< what is missing for it
+  /// Words behind `fib` that show it, of trained runs where there are rows: {runs} stands for them, {out} for the path
+  /// of its files without their ending. Empty: the score of each row is shown.
+  std::vector<std::string> command;
   std::string x_label;
   std::string measure = "top-1, percent";     ///< what is measured
   std::string setting = "ViT-B, 100 epochs";  ///< of the paper's numbers
   /// By the word for a scale, the word for the data and the recipe of each run of a row; empty: those of all ablations.
   std::map<std::string, std::vector<std::pair<std::string, std::string>>> recipes;
+  std::map<std::string, std::map<std::string, Backbone>> backbones;  ///< by their word and the word for a scale
   std::vector<AblationRow> rows;
 };
 
 /// A file that names one of the paper's tables (`paper`) takes its rows by label, or by `paper` in the row, with their
 /// attention where the row has none of its own; `columns` chooses a group of the table's columns, for all rows or for
-/// one. Throws std::invalid_argument with file and line for an unknown key, a value of another kind, an attention or a
-/// row of the paper that does not exist; std::runtime_error when the file cannot be read.
+/// one; `backbone` is one that [backbones.WORD.SCALE] describes. Throws std::invalid_argument with file and line for an
+/// unknown key, a value of another kind, an attention or a row of the paper that does not exist; std::runtime_error
+/// when the file cannot be read.
 Ablation read_ablation(const std::filesystem::path& file);
 
 /// All files of a folder, by name.

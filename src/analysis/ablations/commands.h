@@ -9,11 +9,16 @@
 
 namespace fib::ablations {
 
-/// One line of `fib train` for each run that has not finished, each directory once; those that were interrupted resume.
+/// One line for each run that has not finished, each directory once, in the order of their stages; those that were
+/// interrupted resume.
 std::string shell_commands(const std::vector<Run>& runs);
 
-/// A Slurm script with one task for each of them. Submitted again it does what is left: a task whose run has finished
-/// ends at once, one that was interrupted resumes, and one that reaches its time limit puts itself back in the queue.
+/// A Slurm script with one task for each of the first stage that is left; it says how many stages follow. Submitted
+/// again it does what is left: a task whose run has finished ends at once, one that was interrupted resumes, and one
+/// that reaches its time limit puts itself back in the queue.
 std::string slurm_script(const std::string& name, const std::vector<Run>& runs);
+
+/// The words of the ablation's command, with its runs and the path of its files put in.
+std::vector<std::string> showing_words(const Ablation& ablation, const std::vector<Run>& runs, const std::string& out);
 
 }  // namespace fib::ablations

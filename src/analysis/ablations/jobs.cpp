@@ -35,7 +35,7 @@ std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume) {
 
 training::Job job_of(const Run& run, int64_t threads) {
   const std::string directory = run.directory.string();
-  training::Job job{{"train", "--out", directory, "--threads", fmt::format("{}", threads)}, directory + ".log"};
+  training::Job job{{run.verb, "--out", directory, "--threads", fmt::format("{}", threads)}, directory + ".log", {}};
   if (run.state == State::unfinished) {
     job.arguments.emplace_back("--resume");
     return job;
@@ -47,7 +47,10 @@ training::Job job_of(const Run& run, int64_t threads) {
 }
 
 std::string label_of(const Ablation& ablation, const Run& run) {
-  return fmt::format("{} ({}, seed {})", ablation.rows[run.row].label, run.data, run.recipe.seed);
+  return fmt::format("{} ({}, seed {}{})", ablation.rows[run.row].label, run.data, run.recipe.seed,
+                     !run.preparation      ? ""
+                     : run.verb == "prune" ? ", search"
+                                           : ", to be pruned");
 }
 
 Effort effort_of(const Ablation& ablation, Request request, Scale scale) {
@@ -56,8 +59,10 @@ Effort effort_of(const Ablation& ablation, Request request, Scale scale) {
   const std::vector<Run> runs = plan(ablation, request);
   const double rate = kGmacsPerCore * std::max(1U, std::thread::hardware_concurrency());
   Effort effort;
-  effort.runs = runs.size();
+  std::set<std::filesystem::path> seen;
   for (const Run& run : runs) {
+    if (!seen.insert(run.directory).second) continue;
+    ++effort.runs;
     if (run.state == State::finished)
       ++effort.finished;
     else

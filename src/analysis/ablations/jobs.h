@@ -14,11 +14,11 @@ namespace fib::ablations {
 /// for an unfinished run without `resume`.
 std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume);
 
-/// `fib train` for a run, which continues one that was interrupted. Writes its recipe beside the run's directory, where
+/// What makes a run, which continues one that was interrupted. Writes its recipe beside the run's directory, where
 /// people find it, and makes that folder.
 training::Job job_of(const Run& run, int64_t threads);
 
-/// "row (data, seed 0)".
+/// "row (data, seed 0)", and what it is for where it prepares the row's run.
 std::string label_of(const Ablation& ablation, const Run& run);
 
 /// What a table still costs at a scale.

@@ -43,23 +43,14 @@ std::vector<std::pair<std::string, std::string>> recipes_of(const Ablation& abla
   return own != ablation.recipes.end() ? own->second : std::vector<std::pair<std::string, std::string>>();
 }
 
-Recipe recipe_for(const AblationRow& row, const std::string& file, int64_t seed, const Request& request) {
-  Recipe recipe;
-  training::read_toml_file(recipe, request.recipes / file);
-  recipe.attention = row.attention;
-  recipe.seed = seed;
-  for (const auto& [key, value] : request.overrides) training::find_option(key).parse(recipe, value);
-  training::check_recipe(recipe);
-  return recipe;
-}
-
-std::vector<std::string> arguments_for(const AblationRow& row, const std::string& file, int64_t seed,
-                                       const Request& request) {
-  std::vector<std::string> arguments = {"--recipe", (request.recipes / file).string(), "--attention=" + row.attention,
-                                        "--seed=" + std::to_string(seed)};
-  for (const auto& [key, value] : request.overrides)
-    arguments.push_back(training::find_option(key).flag() + "=" + value);
-  return arguments;
+const Backbone& backbone_of(const Ablation& ablation, const AblationRow& row, Scale scale) {
+  static const Backbone own;
+  if (row.backbone.empty()) return own;
+  const auto& scales = ablation.backbones.at(row.backbone);
+  const auto found = scales.find(word_of(scale));
+  if (found != scales.end()) return found->second;
+  throw std::invalid_argument(ablation.name + ": backbone " + row.backbone + " has no options for the scale " +
+                              word_of(scale));
 }
 
 /// fib-wmin:wmin=5,wmax=N/3 as a name that files may have.
@@ -68,6 +59,58 @@ std::string file_name(const std::string& attention) {
   for (char& c : name) c = c == ':' || c == ',' ? '_' : c == '/' ? '-' : c;
   return name;
 }
+
+/// Where the runs of one row on one dataset with one seed come from.
+struct RunMaker {
+  const AblationRow& row;
+  const Backbone& backbone;
+  const Request& request;
+  size_t place;
+  std::string data, file;
+  int64_t seed;
+
+  /// The recipe, changed for the backbone, by the user, and by `settings` of this run alone.
+  Run make(const std::string& prefix, const Settings& settings) const {
+    Run run;
+    run.row = place;
+    run.data = data;
+    run.directory = request.out / word_of(request.scale) /
+                    (prefix + file_name(row.attention) + "." + data + "." + std::to_string(seed));
+    training::read_toml_file(run.recipe, request.recipes / file);
+    run.recipe.attention = row.attention;
+    run.recipe.seed = seed;
+    run.arguments = {"--recipe", (request.recipes / file).string(), "--attention=" + row.attention,
+                     "--seed=" + std::to_string(seed)};
+    for (const Settings* part : {&backbone.settings, &request.overrides, &settings}) {
+      for (const auto& [key, value] : *part) {
+        const training::Option& option = training::find_option(key);
+        option.parse(run.recipe, value);
+        run.arguments.push_back(option.flag() + "=" + value);
+      }
+    }
+    training::check_recipe(run.recipe);
+    return run;
+  }
+
+  /// The model, UPop's search in it, and the training of what the search leaves.
+  std::vector<Run> pruned() const {
+    Run model = make("", {});
+    Settings found = backbone.search;
+    found.emplace_back("weights", training::RunFiles{model.directory}.best().string());
+    Run search = make(row.backbone + "-search.", found);
+    Run last = make(row.backbone + ".", {{"weights", training::RunFiles{search.directory}.pruned().string()}});
+    search.verb = "prune";
+    search.stage = 1;
+    last.stage = 2;
+    model.preparation = search.preparation = true;
+    return {std::move(model), std::move(search), std::move(last)};
+  }
+
+  std::vector<Run> runs() const {
+    if (!backbone.search.empty()) return pruned();
+    return {make(row.backbone.empty() ? "" : row.backbone + ".", {})};
+  }
+};
 
 void check_same(const Run& run) {
   const auto differing = training::differing_keys(training::RunFiles{run.directory}.recipe(), run.recipe);
@@ -141,25 +184,18 @@ void look_up(Run& run) {
 }
 
 std::vector<Run> plan(const Ablation& ablation, const Request& request) {
-  if (!has_scale(ablation, request.scale))
+  if (!ablation.rows.empty() && !has_scale(ablation, request.scale))
     throw std::invalid_argument(ablation.name + " has no recipes for the scale " + word_of(request.scale));
   std::vector<Run> runs;
   for (size_t r = 0; r < ablation.rows.size(); ++r) {
+    const AblationRow& row = ablation.rows[r];
     for (const auto& [data, file] : recipes_of(ablation, request.scale)) {
       for (int64_t seed = 0; seed < request.seeds; ++seed) {
-        const AblationRow& row = ablation.rows[r];
-        const std::string name = file_name(row.attention) + "." + data + "." + std::to_string(seed);
-        Run run{r,
-                data,
-                recipe_for(row, file, seed, request),
-                arguments_for(row, file, seed, request),
-                request.out / word_of(request.scale) / name,
-                State::missing,
-                std::nullopt,
-                std::nullopt};
-        look_up(run);
-        if (run.state != State::missing) check_same(run);
-        runs.push_back(std::move(run));
+        for (Run& run : RunMaker{row, backbone_of(ablation, row, request.scale), request, r, data, file, seed}.runs()) {
+          look_up(run);
+          if (run.state != State::missing) check_same(run);
+          runs.push_back(std::move(run));
+        }
       }
     }
   }

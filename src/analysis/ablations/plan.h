@@ -24,10 +24,10 @@ bool has_scale(const Ablation& ablation, Scale scale);
 
 struct Request {
   Scale scale = Scale::tiny;
-  int64_t seeds = 1;                                             ///< runs of each row, from seed 0
-  std::vector<std::pair<std::string, std::string>> overrides{};  ///< options of the recipe, as text
-  std::filesystem::path recipes;                                 ///< the folder with the recipes
-  std::filesystem::path out;                                     ///< the folder of all runs
+  int64_t seeds = 1;              ///< runs of each row, from seed 0
+  Settings overrides{};           ///< of every recipe
+  std::filesystem::path recipes;  ///< the folder with the recipes
+  std::filesystem::path out;      ///< the folder of all runs
 };
 
 enum class State { missing, unfinished, finished };
@@ -36,14 +36,18 @@ struct Run {
   size_t row = 0;    ///< of the ablation
   std::string data;  ///< a word of ablation_data()
   training::Recipe recipe;
-  std::vector<std::string> arguments;  ///< of `fib train`, which make the same recipe
+  std::string verb = "train";          ///< of `fib`; a search of UPop's is "prune"
+  std::vector<std::string> arguments;  ///< behind the verb, which make the same recipe
+  int64_t stage = 0;                   ///< runs of earlier stages finish before it begins
+  bool preparation = false;            ///< of the row's own run, whose result alone is the row's
   std::filesystem::path directory;
   State state = State::missing;
   std::optional<double> top1;     ///< or another score, in percent, of a finished run
   std::optional<double> seconds;  ///< that training took
 };
 
-/// In the order of rows, data and seeds. Runs with the same recipe are the same run, whichever table asked for them.
+/// In the order of rows, data and seeds; a row that is pruned has two preparations before its own run. Runs with the
+/// same recipe are the same run, whichever table asked for them.
 /// Throws std::invalid_argument for an option that does not exist and where a directory holds a run with other values.
 std::vector<Run> plan(const Ablation& ablation, const Request& request);
 

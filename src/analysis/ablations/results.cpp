@@ -9,7 +9,7 @@ namespace {
 std::map<int64_t, double> top1_by_seed(const std::vector<Run>& runs, size_t row, const std::string& data) {
   std::map<int64_t, double> values;
   for (const Run& run : runs)
-    if (run.row == row && run.data == data && run.top1) values[run.recipe.seed] = *run.top1;
+    if (run.row == row && run.data == data && !run.preparation && run.top1) values[run.recipe.seed] = *run.top1;
   return values;
 }
 
@@ -21,10 +21,14 @@ analysis::Estimate measured(const std::vector<Run>& runs, size_t row, const std:
   return analysis::estimate(values);
 }
 
-size_t baseline_row(const Ablation& ablation) {
-  for (size_t r = 0; r < ablation.rows.size(); ++r)
+size_t baseline_row(const Ablation& ablation, size_t row) {
+  std::optional<size_t> first;
+  for (size_t r = 0; r < ablation.rows.size(); ++r) {
+    if (ablation.rows[r].backbone != ablation.rows[row].backbone) continue;
     if (ablation.rows[r].attention == "full") return r;
-  return 0;
+    if (!first) first = r;
+  }
+  return *first;
 }
 
 std::optional<analysis::PairedTest> compared(const std::vector<Run>& runs, size_t row, size_t baseline,

@@ -15,8 +15,9 @@ namespace fib::ablations {
 /// Top-1 in percent of a row's finished runs on one dataset.
 analysis::Estimate measured(const std::vector<Run>& runs, size_t row, const std::string& data);
 
-/// The row that others are compared with: full attention, or the first where the table has none.
-size_t baseline_row(const Ablation& ablation);
+/// The row that another is compared with: full attention in the same backbone, or the backbone's first row where the
+/// table has none.
+size_t baseline_row(const Ablation& ablation, size_t row);
 
 /// Row against `baseline`, over the seeds that both have finished; none with fewer than two.
 std::optional<analysis::PairedTest> compared(const std::vector<Run>& runs, size_t row, size_t baseline,

@@ -76,19 +76,33 @@ class Reproduction {
     if (done_ > 0) progress_.say(fmt::format("{} of {} runs are there already", done_, runs.size()));
   }
 
-  /// `width` runs at once, which share `threads`.
+  /// `width` runs at once, which share `threads`; one stage after the other.
   training::PoolOutcome train(int64_t width, int64_t threads) {
-    for (size_t i : left_) jobs_.push_back(ablations::job_of(runs_[i], std::max<int64_t>(1, threads / width)));
     const StopSignals signals;
+    std::vector<size_t> all;
+    all.swap(left_);
+    for (int64_t stage = 0; all.size() > 0 && failure_.empty(); ++stage) {
+      const auto of_stage =
+          std::stable_partition(all.begin(), all.end(), [&](size_t i) { return runs_[i].stage == stage; });
+      left_.assign(all.begin(), of_stage);
+      all.erase(all.begin(), of_stage);
+      if (train_left(width, threads) == training::PoolOutcome::stopped) return training::PoolOutcome::stopped;
+    }
+    return training::PoolOutcome::finished;
+  }
+
+  const std::string& failure() const { return failure_; }
+
+ private:
+  training::PoolOutcome train_left(int64_t width, int64_t threads) {
+    jobs_.clear();
+    for (size_t i : left_) jobs_.push_back(ablations::job_of(runs_[i], std::max<int64_t>(1, threads / width)));
     return run_jobs(jobs_, {.width = width,
                             .started = [this](size_t job) { started(runs_[left_[job]]); },
                             .ended = [this](size_t job, int code) { ended(job, code); },
                             .stop_signal = StopSignals::received});
   }
 
-  const std::string& failure() const { return failure_; }
-
- private:
   void started(const Run& run) {
     progress_.say((run.state == State::unfinished ? "continuing " : "training ") + label_of(ablation_, run));
   }
@@ -106,8 +120,8 @@ class Reproduction {
 
   const Ablation& ablation_;
   std::vector<Run>& runs_;
-  std::vector<size_t> left_;
-  std::vector<training::Job> jobs_;
+  std::vector<size_t> left_;         ///< to begin with all, then those of a stage
+  std::vector<training::Job> jobs_;  ///< of the stage
   int64_t done_;
   ProgressBar progress_;
   std::string failure_;
@@ -154,8 +168,35 @@ void write_results(const ReproduceArguments& a, const Ablation& ablation, const 
     fmt::print("{}\nWritten to {}.txt, .json and .svg\n", text, stem);
 }
 
-void print_plan(const ReproduceArguments& a, const std::vector<Run>& runs) {
-  fmt::print("{}", a.plan == "slurm" ? ablations::slurm_script(a.name, runs) : ablations::shell_commands(runs));
+/// Shows what the runs are for by the ablation's own command; what it prints is kept beside its drawings.
+void show_by_command(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs,
+                     const Globals& globals) {
+  const std::string kept = result_stem(a) + (a.json ? ".json" : ".txt");
+  training::Job job{showing_words(ablation, runs, result_stem(a)), {}, kept + ".part"};
+  job.arguments.insert(job.arguments.end(), {"--threads", std::to_string(globals.threads)});
+  if (a.json) job.arguments.emplace_back("--json");
+  int code = 0;
+  const StopSignals signals;
+  training::run_jobs({job}, {.width = 1,
+                             .started = [](size_t) {},
+                             .ended = [&](size_t, int ended) { code = ended; },
+                             .stop_signal = StopSignals::received});
+  if (code != 0) {
+    fs::remove(job.output);
+    throw Exit{code};  // it has said why
+  }
+  fs::rename(job.output, kept);
+  if (!globals.quiet || a.json) fmt::print("{}", read_file(kept, kMaxRecordBytes));
+  if (!globals.quiet && !a.json) fmt::print("\nWritten to {}\n", kept);
+}
+
+void print_plan(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs) {
+  if (a.plan == "slurm") return fmt::print("{}", ablations::slurm_script(a.name, runs));
+  fmt::print("{}", ablations::shell_commands(runs));
+  if (ablation.command.empty()) return;
+  std::vector<std::string> words = showing_words(ablation, runs, result_stem(a));
+  words.insert(words.begin(), "fib");
+  fmt::print("{}\n", shell_line(words));
 }
 
 void show_list(const ReproduceArguments& a, bool quiet) {
@@ -174,13 +215,14 @@ void run(const ReproduceArguments& a, const Globals& globals) {
   const ablations::Request request = request_of(a);
   const auto all = ablations::read_ablations(request.recipes / "ablations");
   const Ablation& ablation = ablations::find_ablation(all, a.name);
-  if (!ablation.needs.empty()) throw std::runtime_error(a.name + " needs " + ablation.needs);
-  if (ablation.rows.empty()) throw std::invalid_argument(a.name + " needs no training of its own: " + ablation.command);
   std::vector<Run> runs = plan(ablation, request);
-  if (!a.plan.empty()) return print_plan(a, runs);
+  if (!a.plan.empty()) return print_plan(a, ablation, runs);
   check_results_writable(a);
   train_missing(a, ablation, runs, globals);
-  write_results(a, ablation, runs, quiet);
+  if (ablation.command.empty())
+    write_results(a, ablation, runs, quiet);
+  else
+    show_by_command(a, ablation, runs, globals);
 }
 
 void declare(CLI::App& command, ReproduceArguments& a) {

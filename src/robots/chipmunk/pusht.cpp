@@ -71,9 +71,9 @@ void check_target(Point target) {
 /// Members are destroyed in reverse: shapes and bodies leave the space's memory before the space goes.
 struct PushT::World {
   struct Free {
-    void operator()(cpSpace* space) const { cpSpaceFree(space); }
-    void operator()(cpBody* body) const { cpBodyFree(body); }
-    void operator()(cpShape* shape) const { cpShapeFree(shape); }
+    void operator()(cpSpace* p) const { cpSpaceFree(p); }
+    void operator()(cpBody* p) const { cpBodyFree(p); }
+    void operator()(cpShape* p) const { cpShapeFree(p); }
   };
   std::unique_ptr<cpSpace, Free> space{new_space()};
   std::unique_ptr<cpBody, Free> agent{cpBodyNewKinematic()};

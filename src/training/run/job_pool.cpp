@@ -16,14 +16,25 @@
 namespace fib::training {
 namespace {
 
+/// Whether what goes to `stream` goes to the file now.
+bool redirect(int stream, const char* path, int mode) {
+  const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
+  return file >= 0 && dup2(file, stream) >= 0;
+}
+
+bool redirect_streams(const Job& job) {
+  if (!job.log.empty() && !redirect(STDERR_FILENO, job.log.c_str(), O_APPEND)) return false;
+  if (!job.output.empty()) return redirect(STDOUT_FILENO, job.output.c_str(), O_TRUNC);
+  return dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
+}
+
 /// What the child does between fork and exec: only calls that are safe there.
-[[noreturn]] void become(char* const* argv, const char* log) {
+[[noreturn]] void become(char* const* argv, const Job& job) {
   // A group of its own: Ctrl-C reaches it through the parent, once. Should the parent be killed, it saves and ends too.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   for (int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
-  const int file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (file >= 0 && dup2(file, STDOUT_FILENO) >= 0 && dup2(file, STDERR_FILENO) >= 0) execv(argv[0], argv);
+  if (redirect_streams(job)) execv(argv[0], argv);
   constexpr int kCannotRun = 127;
   _exit(kCannotRun);
 }
@@ -37,7 +48,7 @@ pid_t start(const Job& job) {
   argv.push_back(nullptr);
   const pid_t child = fork();
   if (child < 0) throw std::system_error(errno, std::generic_category(), "cannot start " + words.front());
-  if (child == 0) become(argv.data(), job.log.c_str());
+  if (child == 0) become(argv.data(), job);
   return child;
 }
 

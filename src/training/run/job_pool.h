@@ -12,7 +12,8 @@ namespace fib::training {
 
 struct Job {
   std::vector<std::string> arguments;  ///< behind `fib`
-  std::filesystem::path log;           ///< what the run says
+  std::filesystem::path log;           ///< what the run says; empty: where this process says it
+  std::filesystem::path output;        ///< what it prints; empty: in its log too
 };
 
 /// How a job ended: 0, or the code of failure; 128 + n when signal n ended it.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
+#include "base/json_integer.h"
 #include "base/json_reason.h"
 #include "base/printable.h"
 #include "base/read_file.h"
@@ -40,7 +41,9 @@ ordered_json test_json(const Summary& s) {
 
 /// Every number that is none of the known fields is a figure.
 Summary::Result result_of(const ordered_json& j, const std::string& samples) {
-  Summary::Result r{.evaluation = {.samples = j.at(samples)}, .weights = j.at("weights"), .epoch = j.at("epoch")};
+  Summary::Result r{.evaluation = {.samples = json_integer(j, samples)},
+                    .weights = j.at("weights"),
+                    .epoch = json_integer(j, "epoch")};
   for (const auto& [key, value] : j.items()) {
     if (key == per_second(samples) && value.get<double>() > 0)
       r.evaluation.seconds = static_cast<double>(r.evaluation.samples) / value.get<double>();
@@ -60,14 +63,14 @@ Summary from_json(const ordered_json& j) {
   s.model = j.at("model");
   s.attention = j.at("attention");
   s.data = j.at("data");
-  s.seed = j.at("seed");
-  s.parameters = j.at("parameters");
-  s.train_samples = j.at("train_" + s.samples);
-  s.epochs = j.at("epochs");
-  s.steps = j.at("steps");
-  s.batch = j.at("batch");
-  s.processes = j.at("processes");
-  s.threads = j.at("threads");
+  s.seed = json_integer(j, "seed");
+  s.parameters = json_integer(j, "parameters");
+  s.train_samples = json_integer(j, "train_" + s.samples);
+  s.epochs = json_integer(j, "epochs");
+  s.steps = json_integer(j, "steps");
+  s.batch = json_integer(j, "batch");
+  s.processes = json_integer(j, "processes");
+  s.threads = json_integer(j, "threads");
   s.machine = j.value("machine", s.machine);
   if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.judged_by);
   s.test = result_of(j.at("test"), s.judged_by);

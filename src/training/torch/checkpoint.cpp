@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
+#include "base/json_integer.h"
 
 namespace fib::training {
 namespace {
@@ -60,7 +61,7 @@ Checkpoint unpack(torch::serialize::InputArchive& archive) {
 
 nlohmann::json tally_json(const Tally& tally) { return {{"loss", tally.loss}, {"steps", tally.steps}}; }
 
-Tally tally_of(const nlohmann::json& json) { return {json.at("loss"), json.at("steps")}; }
+Tally tally_of(const nlohmann::json& json) { return {json.at("loss"), json_integer(json, "steps")}; }
 
 }  // namespace
 
@@ -77,12 +78,12 @@ nlohmann::json to_json(const RunState& p) {
 RunState run_state_from_json(const nlohmann::json& json) {
   const auto& best = json.at("best");
   const auto& log = json.at("log");
-  return {.step = json.at("step"),
-          .evaluated_epochs = json.at("evaluated_epochs"),
+  return {.step = json_integer(json, "step"),
+          .evaluated_epochs = json_integer(json, "evaluated_epochs"),
           .window = tally_of(json.at("window")),
           .epoch = tally_of(json.at("epoch")),
           .train_seconds = json.at("train_seconds"),
-          .best = {best.at("weights"), best.at("epoch"), best.at("score")},
+          .best = {best.at("weights"), json_integer(best, "epoch"), best.at("score")},
           .log = {log.at("metrics"), log.at("events")}};
 }
 

@@ -208,6 +208,10 @@ TEST(Summary, says_what_is_wrong_with_a_file) {
   EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "holds no finished run"));
   test::write_file(files.summary(), "{\"test\": 3}");
   EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "cannot understand"));
+  nlohmann::ordered_json large = to_json(sample_summary());
+  large["parameters"] = 3.3e25;  // as any number of more than nineteen digits is read
+  test::write_file(files.summary(), large.dump());
+  EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "parameters must be an integer of 64 bits"));
   test::write_file(files.summary(), std::string(2 << 20, ' '));
   EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "it is longer than the 1048576 bytes"));
 }
