@@ -27,8 +27,8 @@ RobotTask arm_task() {
 
 const EncoderSize kVitBase{.vit = "vit_base_patch16_224"};
 const EncoderSize kResNet{};
-const EncoderSize kMicroVit{.vit = "vit_micro_patch2_28", .patch = 6};
-const EncoderSize kArmMicroVit{.vit = "vit_micro_patch2_28", .patch = 8};
+const EncoderSize kMicroVit{.vit = "vit_micro_patch2_28", .patch = 6, .quick_start = true};
+const EncoderSize kArmMicroVit{.vit = "vit_micro_patch2_28", .patch = 8, .quick_start = true};
 const UnetSize kSmallUnet{
     .widths = {64, 128, 256}, .step_embedding = 64, .decoder_width = 8, .decoder_positions = 16, .decoder_kernel = 3};
 

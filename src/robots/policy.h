@@ -36,6 +36,10 @@ struct EncoderSize {
   std::string vit;                        ///< its row; empty: ResNet-18 with spatial softmax
   int64_t patch = 8;                      ///< of a ViT
   int64_t keypoints = 32, features = 64;  ///< of a ResNet-18
+  /// Not as published, for policies that learn in few steps. Pictures that are nearly all background make nearly equal
+  /// features of a ViT as it is initialized, and for thousands of steps nothing is learned from them: so each image is
+  /// brought to mean 0 and deviation 1, and positions begin as large as contents.
+  bool quick_start = false;
 };
 
 /// The conditional U-Net over time, Crossway's decoder behind its middle.

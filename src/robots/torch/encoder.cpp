@@ -14,12 +14,21 @@ std::shared_ptr<ImageEncoder> image_encoder(const EncoderSize& size, int64_t cro
 }  // namespace
 
 VitEncoder::VitEncoder(const EncoderSize& size, int64_t crop, const AttentionSpec& attention)
-    : side_(crop / size.patch * size.patch) {
+    : side_(crop / size.patch * size.patch), standardizes_(size.quick_start) {
   model_ = register_module("vit", models::make(size.vit, encoder_options(size, crop, attention)));
+  if (!size.quick_start) return;
+  constexpr double kFirstPositions = 0.3;  // deviation; timm's is 0.02
+  const at::NoGradGuard no_grad;
+  model_->named_parameters()["pos_embed"].normal_(0, kFirstPositions);
+}
+
+at::Tensor VitEncoder::seen(const at::Tensor& images) const {
+  const at::Tensor whole = images.narrow(2, 0, side_).narrow(3, 0, side_);
+  return standardizes_ ? at::layer_norm(whole, whole.sizes().slice(1)) : whole;
 }
 
 at::Tensor VitEncoder::forward(const at::Tensor& images) {
-  const at::Tensor tokens = model_->tokens(images.narrow(2, 0, side_).narrow(3, 0, side_));
+  const at::Tensor tokens = model_->tokens(seen(images));
   return tokens.narrow(1, 1, tokens.size(1) - 1).mean(1);  // without the class token
 }
 

@@ -28,9 +28,12 @@ class VitEncoder final : public ImageEncoder {
   VitEncoder(const EncoderSize& size, int64_t crop, const AttentionSpec& attention);
   at::Tensor forward(const at::Tensor& images) override;
   models::Model& model() { return *model_; }
+  /// What the model is given of images of `crop` pixels.
+  at::Tensor seen(const at::Tensor& images) const;
 
  private:
   int64_t side_;
+  bool standardizes_;
   models::ModelPtr model_;
 };
 

@@ -51,6 +51,25 @@ TEST(ConditionalUnet, has_the_parameters_of_the_published_configurations) {
   }
 }
 
+/// White but for a dark square, as PushT is.
+at::Tensor white_with_square(int64_t row, int64_t column) {
+  const at::Tensor image = at::ones({1, 3, 42, 42});
+  image.narrow(2, row, 6).narrow(3, column, 6).fill_(0);
+  return image;
+}
+
+TEST(VitEncoder, sees_where_something_is_from_the_start_where_it_has_little_time) {
+  const auto change = [](bool quick) {
+    torch::manual_seed(1);
+    VitEncoder encoder({.vit = "vit_micro_patch2_28", .patch = 6, .quick_start = quick}, 42,
+                       AttentionSpec::parse("full"));
+    const at::NoGradGuard no_grad;
+    const at::Tensor a = encoder.forward(white_with_square(6, 6)), b = encoder.forward(white_with_square(30, 24));
+    return ((a - b).norm() / a.norm()).item<double>();
+  };
+  EXPECT_GT(change(true), 5 * change(false));
+}
+
 /// torchvision's ResNet-18 without classifier has 11,176,512 parameters; then 512 → 32 maps, 64 → 64 features.
 TEST(ResNetEncoder, is_a_resnet_18_with_keypoints) {
   const auto encoder = std::make_shared<ResNetEncoder>(EncoderSize{});

@@ -59,33 +59,30 @@ report::SquareImage square_image(const at::Tensor& bytes) {
 }
 
 /// First, middle and last frame.
-std::vector<report::EncoderMap> maps_of(models::Model& model, const robots::RobotWorld& world, const Played& played,
-                                        const robots::Policy& row) {
+std::vector<report::EncoderMap> maps_of(robots::VitEncoder& encoder, const robots::RobotWorld& world,
+                                        const Played& played, const robots::Policy& row) {
+  models::Model& model = encoder.model();
   const int64_t side = model.dimensions().height;
   std::vector<report::EncoderMap> maps;
   for (const size_t t : {size_t{0}, played.moments.size() / 2, played.moments.size() - 1}) {
     const at::Tensor bytes =
         seen_part(camera_image(world, played.moments[t]), row.image()).narrow(1, 0, side).narrow(2, 0, side);
-    const at::Tensor image = robots::normalized_images(bytes).unsqueeze(0);
+    const at::Tensor image = encoder.seen(robots::normalized_images(bytes).unsqueeze(0));
     const auto last = static_cast<int64_t>(model.attentions().size()) - 1;
     maps.push_back({square_image(bytes), looked_at(model, image, 0), looked_at(model, image, last)});
   }
   return maps;
 }
 
-models::Model* vit_of(const TrainedPolicy& opened) {
-  auto* encoder = dynamic_cast<robots::VitEncoder*>(opened.policy->encoder().cameras().front().get());
-  return encoder == nullptr ? nullptr : &encoder->model();
-}
-
 void add_encoder(report::PageRun& run, const TrainedPolicy& opened, const robots::RobotWorld& world,
                  const Played& median) {
   const at::NoGradGuard no_grad;
-  models::Model* vit = vit_of(opened);
-  if (vit == nullptr) return;
-  const auto mechanism = vit->attentions().front();
+  auto* encoder = dynamic_cast<robots::VitEncoder*>(opened.policy->encoder().cameras().front().get());
+  if (encoder == nullptr) return;
+  const auto mechanism = encoder->model().attentions().front();
   if (mechanism->info().support_set) run.support = attention::layer_support(mechanism->spec(), mechanism->geometry());
-  if (!analysis::why_no_attention_maps(*vit)) run.episodes->maps = maps_of(*vit, world, median, opened.policy->row());
+  if (!analysis::why_no_attention_maps(encoder->model()))
+    run.episodes->maps = maps_of(*encoder, world, median, opened.policy->row());
 }
 
 std::vector<uint32_t> test_seeds() {
