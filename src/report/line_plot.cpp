@@ -8,7 +8,25 @@
 namespace fib::report {
 namespace {
 
-constexpr double kPanelWidth = 460, kPanelHeight = 270, kPanelGap = 20, kPanelHeader = 46;
+constexpr double kPanelGap = 20, kPanelHeader = 46;
+
+/// Of the panels' data and axes.
+struct PanelGrid {
+  size_t columns, rows;
+  double width, height;  ///< of one panel, texts included
+
+  explicit PanelGrid(const LinePlot& plot) {
+    const size_t panels = std::max<size_t>(1, plot.panels.size());
+    columns = plot.columns == 0 ? panels : std::min(plot.columns, panels);
+    rows = (panels + columns - 1) / columns;
+    width = plot.columns == 0 ? 460 : 260;
+    height = kPanelHeader + (plot.columns == 0 ? 270 : 130) + kXAxisHeight;
+  }
+  Rect place(size_t panel, double top) const {
+    return {kPlotMargin + static_cast<double>(panel % columns) * (width + kPanelGap),
+            top + static_cast<double>(panel / columns) * (height + kPanelGap), width, height};
+  }
+};
 
 /// The entry of that name; the end where there is none.
 auto entry_of(const std::vector<LegendEntry>& legend, const std::string& name) {
@@ -94,16 +112,15 @@ class PanelDrawing {
 
 Drawing draw(const LinePlot& plot) {
   const std::vector<LegendEntry> legend = series_legend(plot);
-  const double panels = static_cast<double>(std::max<size_t>(1, plot.panels.size()));
+  const PanelGrid grid(plot);
   Drawing drawing;
-  drawing.width = 2 * kPlotMargin + panels * kPanelWidth + (panels - 1) * kPanelGap;
+  const auto gaps = [](size_t count) { return static_cast<double>(count - 1) * kPanelGap; };
+  drawing.width = 2 * kPlotMargin + static_cast<double>(grid.columns) * grid.width + gaps(grid.columns);
   const double top = draw_heading(drawing, plot.title, legend);
-  drawing.height = top + kPanelHeader + kPanelHeight + kXAxisHeight + kPlotMargin / 2;
-  double x = kPlotMargin;
-  for (const Panel& panel : plot.panels) {
-    PanelDrawing drawn(drawing, panel, {x, top, kPanelWidth, kPanelHeader + kPanelHeight + kXAxisHeight});
-    for (const Series& s : panel.series) drawn.draw(s, entry_of(legend, s.name)->color);
-    x += kPanelWidth + kPanelGap;
+  drawing.height = top + static_cast<double>(grid.rows) * grid.height + gaps(grid.rows) + kPlotMargin / 2;
+  for (size_t i = 0; i < plot.panels.size(); ++i) {
+    PanelDrawing drawn(drawing, plot.panels[i], grid.place(i, top));
+    for (const Series& s : plot.panels[i].series) drawn.draw(s, entry_of(legend, s.name)->color);
   }
   return drawing;
 }

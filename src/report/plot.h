@@ -33,6 +33,7 @@ struct Panel {
 struct LinePlot {
   std::string title;
   std::vector<Panel> panels;  ///< a series has the same color in all of them
+  size_t columns = 0;         ///< of small panels; 0: all side by side, larger
 };
 
 struct BarSeries {

@@ -12,13 +12,14 @@ namespace fib::cli {
 
 struct CorruptionArguments : AnalyzeArguments {
   analysis::CorruptionSets sets;
-  std::string bars;
+  std::string bars, panels;
 };
 
 inline void declare(CLI::App& command, CorruptionArguments& a) {
   add_analyze_options(command, a, 1000);
   add_plot_option(command, a, "accuracy by severity");
   command.add_option("--bars", a.bars, "accuracy by corruption as .svg or .png")->type_name("FILE");
+  command.add_option("--panels", a.panels, "accuracy by corruption and severity as .svg or .png")->type_name("FILE");
   command.add_option("--corruption", a.sets.corruptions, "only these: names divided by commas")
       ->delimiter(',')
       ->allow_extra_args(false)

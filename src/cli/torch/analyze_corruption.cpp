@@ -84,19 +84,35 @@ std::string robustness_text(const CorruptionArguments& a, const std::vector<Meas
                                          fmt::join(a.sets.severities, " "));
 }
 
-/// The paper's figure: accuracy by severity, the mean of all corruptions.
-report::LinePlot severity_plot(const CorruptionArguments& a, const std::vector<Measured>& all) {
-  report::Panel panel{
-      .title = "mean of all corruptions", .x_label = "severity", .y_label = "top-1, percent", .series = {}};
+/// Accuracy by severity: `top1(robustness, severity)` of each run.
+template <class Top1>
+report::Panel severity_panel(const CorruptionArguments& a, const std::vector<Measured>& all, const std::string& title,
+                             const Top1& top1) {
+  report::Panel panel{.title = title, .x_label = "severity", .y_label = "top-1, percent", .series = {}};
   panel.x.whole = true;
   panel.y.from_zero = true;
   for (const Measured& m : all) {
     report::Series series{m.name, {}};
-    for (int64_t s : a.sets.severities)
-      series.points.push_back({static_cast<double>(s), 100 * m.robustness.mean_at(s)});
+    for (int64_t s : a.sets.severities) series.points.push_back({static_cast<double>(s), 100 * top1(m.robustness, s)});
     panel.series.push_back(std::move(series));
   }
-  return {"accuracy on corrupted images", {std::move(panel)}};
+  return panel;
+}
+
+/// The paper's figure: the mean of all corruptions.
+report::LinePlot severity_plot(const CorruptionArguments& a, const std::vector<Measured>& all) {
+  return {
+      "accuracy on corrupted images",
+      {severity_panel(a, all, "mean of all corruptions", [](const Robustness& r, int64_t s) { return r.mean_at(s); })}};
+}
+
+/// The paper's appendix: a panel for each corruption.
+report::LinePlot panels_plot(const CorruptionArguments& a, const std::vector<Measured>& all) {
+  report::LinePlot plot{"accuracy by corruption and severity", {}, 5};
+  for (const std::string& name : a.sets.corruptions)
+    plot.panels.push_back(
+        severity_panel(a, all, name, [&](const Robustness& r, int64_t s) { return r.top1.at(name).at(s); }));
+  return plot;
 }
 
 /// The paper's breakdown: accuracy by corruption, the mean of all severities.
@@ -116,7 +132,8 @@ void complete(CorruptionArguments& a) {
   for (const std::string& name : a.sets.corruptions) corruptions::index_of(name);
   if (a.sets.severities.empty()) a.sets.severities = {1, 2, 3, 4, 5};
   for (const std::string& plot : a.plots) report::check_drawing_output(plot);
-  if (!a.bars.empty()) report::check_drawing_output(a.bars);
+  for (const std::string& plot : {a.bars, a.panels})
+    if (!plot.empty()) report::check_drawing_output(plot);
 }
 
 void run(const CorruptionArguments& given, const Globals& globals) {
@@ -133,6 +150,7 @@ void run(const CorruptionArguments& given, const Globals& globals) {
   const bool quiet = a.json || globals.quiet;
   for (const std::string& plot : a.plots) write_plot(draw(severity_plot(a, all)), plot, quiet);
   if (!a.bars.empty()) write_plot(draw(corruption_plot(a, all)), a.bars, quiet);
+  if (!a.panels.empty()) write_plot(draw(panels_plot(a, all)), a.panels, quiet);
 }
 
 const TorchRunner<CorruptionArguments> analyze_corruption_runner(run);

@@ -141,7 +141,8 @@ TEST_F(Analyze, maps_of_an_image_as_picture_and_as_numbers) {
 TEST_F(Analyze, corruption_lowers_accuracy_and_repeats_itself) {
   const std::string command =
       "analyze corruption" + both() + "--images 30 --corruption gaussian_noise,contrast --severity 1,5 --json";
-  const Outcome outcome = run_fib(command + " --plot " + path("severity.svg") + " --bars " + path("bars.svg"));
+  const Outcome outcome = run_fib(command + " --plot " + path("severity.svg") + " --bars " + path("bars.svg") +
+                                  " --panels " + path("panels.svg"));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json result = json::parse(outcome.out);
   EXPECT_EQ(result["rows"][0]["corruptions"].size(), 4U);
@@ -149,6 +150,7 @@ TEST_F(Analyze, corruption_lowers_accuracy_and_repeats_itself) {
   EXPECT_EQ(outcome.out, run_fib(command).out);
   EXPECT_TRUE(mentions(read_file(path("severity.svg")), "<svg"));
   EXPECT_TRUE(mentions(read_file(path("bars.svg")), "<svg"));
+  EXPECT_TRUE(mentions(read_file(path("panels.svg")), "accuracy by corruption and severity"));
   const Outcome text =
       run_fib("analyze corruption --run " + run_of("full") + " --threads 1 --images 5 --corruption fog");
   EXPECT_TRUE(mentions(text.out, "all, severity 5"));
