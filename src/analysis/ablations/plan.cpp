@@ -94,7 +94,7 @@ struct RunMaker {
 
   /// The model, UPop's search in it, and the training of what the search leaves.
   std::vector<Run> pruned() const {
-    Run model = make("", {});
+    Run model = make(backbone.settings.empty() ? "" : row.backbone + "-dense.", {});
     Settings found = backbone.search;
     found.emplace_back("weights", training::RunFiles{model.directory}.best().string());
     Run search = make(row.backbone + "-search.", found);
