@@ -23,8 +23,9 @@ struct PanelGrid {
     height = kPanelHeader + (plot.columns == 0 ? 270 : 130) + kXAxisHeight;
   }
   Rect place(size_t panel, double top) const {
-    return {kPlotMargin + static_cast<double>(panel % columns) * (width + kPanelGap),
-            top + static_cast<double>(panel / columns) * (height + kPanelGap), width, height};
+    const size_t row = panel / columns, column = panel % columns;
+    return {kPlotMargin + static_cast<double>(column) * (width + kPanelGap),
+            top + static_cast<double>(row) * (height + kPanelGap), width, height};
   }
 };
 

@@ -81,7 +81,7 @@ class Reproduction {
     const StopSignals signals;
     std::vector<size_t> all;
     all.swap(left_);
-    for (int64_t stage = 0; all.size() > 0 && failure_.empty(); ++stage) {
+    for (int64_t stage = 0; !all.empty() && failure_.empty(); ++stage) {
       const auto of_stage =
           std::stable_partition(all.begin(), all.end(), [&](size_t i) { return runs_[i].stage == stage; });
       left_.assign(all.begin(), of_stage);
