@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <memory>
+#include <type_traits>
 
 #include "base/parallel.h"
 #include "kernels/checks.h"
 #include "kernels/class_tokens.h"
+#include "kernels/narrow.h"
 #include "kernels/tiles.h"
 
 namespace fib {
@@ -109,6 +111,9 @@ void attention_forward(const SupportSet& support, const AttentionShape& shape, c
   Call<T> call = make_call(support, shape, inputs, options);
   call.out = out;
   call.lse = lse;
+  if constexpr (std::is_same_v<T, float>) {
+    if (kernels::narrow_fits(support, shape, options, kernels::kNarrowForward)) return kernels::narrow_forward(call);
+  }
   const auto partials = make_partials(call, call.query_chunks, shape.value_dim + 2);
   std::unique_ptr<double[]> sums;
   if (options.masking == Masking::zero) sums = column_sums<T>(shape, inputs.v, shape.key_tokens, nullptr);
@@ -124,6 +129,9 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
   const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
   Call<T> call = make_call(support, shape, inputs, options);
   call.set_backward(out, lse, grad_out, gradients);
+  if constexpr (std::is_same_v<T, float>) {
+    if (kernels::narrow_fits(support, shape, options, kernels::kNarrowBackward)) return kernels::narrow_backward(call);
+  }
   const int64_t rows = shape.batch * shape.heads * shape.query_tokens;
   const bool zero = options.masking == Masking::zero;
   const auto delta = scratch<T>(rows), rest = scratch<T>(zero ? rows : 0);

@@ -152,6 +152,21 @@ void add_supports(std::vector<AttentionCase>& cases) {
   }
 }
 
+/// Heads of few channels on offsets and class tokens alone, which have kernels of their own; sizes around those of
+/// vectors.
+void add_narrow_heads(std::vector<AttentionCase>& cases) {
+  int64_t i = 0;
+  for (SupportKind support : {SupportKind::fibonacci, SupportKind::local, SupportKind::full, SupportKind::diagonal}) {
+    for (int64_t patches : {1, 7, 15, 16, 49, 196}) {
+      AttentionCase c{.batch = 2, .heads = 3, .patches = patches, .cls = i % 4, .dim = i % 5 == 4 ? 32 : 8};
+      c.value_dim = 8 + i % 3 / 2 * 8;
+      c.support = support;
+      c.layout = kLayouts[i++ % 5];
+      add(cases, c);
+    }
+  }
+}
+
 /// Heads large enough for their rows to be copied together where they lie far apart.
 void add_large_heads(std::vector<AttentionCase>& cases) {
   for (Layout layout : {Layout::token_major, Layout::packed}) {
@@ -241,6 +256,7 @@ std::vector<AttentionCase> attention_cases() {
   add_token_counts(cases);
   add_dims_and_layouts(cases);
   add_supports(cases);
+  add_narrow_heads(cases);
   add_large_heads(cases);
   add_options(cases);
   return cases;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simd/targets_config.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/simd/narrow_heads.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "kernels/narrow.h"
+#include "kernels/simd/narrow-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fib::kernels {
+namespace HWY_NAMESPACE {
+
+const NarrowTable& narrow_heads() {
+  static constexpr NarrowTable kTable{narrow_head_forward, narrow_head_backward};
+  return kTable;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fib::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "kernels/simd/dispatch.h"
+
+namespace fib::kernels {
+
+HWY_EXPORT(narrow_heads);
+
+const NarrowTable& narrow_of_target(int64_t target) {
+  return choose_target(HWY_DISPATCH_TABLE(narrow_heads), target)();
+}
+
+}  // namespace fib::kernels
+#endif
