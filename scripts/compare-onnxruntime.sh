@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Exported models in ONNX Runtime: what they compute beside LibTorch, and how long they take beside our engine.
-# Usage: scripts/compare-onnxruntime.sh [parity|speed|all]   (default: all)
+# Exported models in ONNX Runtime: what they compute beside LibTorch, and how long they take beside our engine; its
+# dense attention beside ours.
+# Usage: scripts/compare-onnxruntime.sh [parity|speed|attention|all]   (default: all)
 #   BUILD=build            where fib and the tests were built
 #   FIB_VIT_WEIGHTS=F      ViT-Ti/16 in a safetensors file; without it ViT-Ti has random weights
-#   ROUNDS=3 MODELS="…"    of speed: turns of each contestant; rows of the table, e.g. "vit_tiny_patch16_224@224"
+#   ROUNDS=3 MODELS="…"    turns of each contestant; rows of the table of speed, e.g. "vit_tiny_patch16_224@224"
 #   ORT=DIR                a folder with node_modules/onnxruntime-node; without it one is fetched, and removed afterwards
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 what=${1:-all}
-case $what in parity | speed | all) ;; *) echo "compare-onnxruntime: parity, speed or all, got '$what'" >&2; exit 2 ;; esac
+case $what in parity | speed | attention | all) ;; *) echo "compare-onnxruntime: parity, speed, attention or all, got '$what'" >&2; exit 2 ;; esac
 for tool in node npm; do
   command -v $tool >/dev/null || { echo "compare-onnxruntime: needs $tool (Debian's nodejs and npm)" >&2; exit 1; }
 done
@@ -27,7 +28,7 @@ if [[ -z ${ORT:-} ]]; then
   (cd "$ORT" && npm install --ignore-scripts --no-audit --no-fund --loglevel=error onnxruntime-node >/dev/null)
 fi
 
-if [[ $what != speed ]]; then
+if [[ $what == parity || $what == all ]]; then
   tests=${BUILD:-build}/test_engine_torch
   [[ -x $tests ]] || { echo "compare-onnxruntime: $tests is not built" >&2; exit 1; }
   mkdir "$work/minis"
