@@ -25,6 +25,9 @@ inline at::Tensor empty(std::initializer_list<Size> sizes, const at::TensorOptio
 }
 #endif
 
+/// What kernels of float32 on the CPU can read.
+inline bool plain_floats(const at::Tensor& t) { return t.device().is_cpu() && t.scalar_type() == at::kFloat; }
+
 /// An uninitialised [B,H,tokens,channels] in `like`'s order of dimensions: tokens before heads where `like` [B,H,T,d]
 /// has them so (a view of [B,T,…,H,d]), else heads before tokens.
 inline at::Tensor empty_tokens(const at::Tensor& like, const Size& tokens, const Size& channels) {

@@ -5,6 +5,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/linear.h"
+#include "ops/layout.h"
 
 namespace fib::ops {
 namespace {
@@ -19,8 +20,6 @@ constexpr int64_t kLeastRows = 256;
 LinearShape linear_shape(const at::Tensor& x, const at::Tensor& weight) {
   return {weight.size(1) == 0 ? 0 : x.numel() / weight.size(1), weight.size(1), weight.size(0)};
 }
-
-bool plain_floats(const at::Tensor& t) { return t.device().is_cpu() && t.scalar_type() == at::kFloat; }
 
 /// Only where gradients are wanted: there passes are saved. Whoever looks at what a forward calls sees torch's
 /// operators.

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/activation.h"
+#include "ops/layout.h"
 
 namespace fib::ops {
 namespace {
@@ -32,7 +33,7 @@ class MishFunction : public torch::autograd::Function<MishFunction> {
 }  // namespace
 
 at::Tensor mish(const at::Tensor& x) {
-  if (!x.device().is_cpu() || x.scalar_type() != at::kFloat) return at::mish(x);
+  if (!plain_floats(x)) return at::mish(x);
   return MishFunction::apply(x);
 }
 

@@ -13,13 +13,14 @@ namespace {
 /// Recorded are images of 96 pixels.
 RobotTask pusht_task(int64_t side, int64_t crop) { return {"pusht", {{"agent_pos", 2}, {"image", 3, side, crop}}, 2}; }
 
-/// Lift and Can of robomimic: two cameras, and actions as position, rotation in six numbers and gripper.
-RobotTask arm_task() {
+/// Lift and Can of robomimic: two cameras, recorded with 84 pixels, and actions as position, rotation in six numbers
+/// and gripper.
+RobotTask arm_task(int64_t side, int64_t crop) {
   return {"arm",
-          {{"agentview_image", 3, 84, 76},
+          {{"agentview_image", 3, side, crop},
            {"robot0_eef_pos", 3},
            {.name = "robot0_eef_quat", .channels = 4, .limited = false},
-           {"robot0_eye_in_hand_image", 3, 84, 76},
+           {"robot0_eye_in_hand_image", 3, side, crop},
            {"robot0_gripper_qpos", 2}},
           10,
           3};
@@ -28,7 +29,6 @@ RobotTask arm_task() {
 const EncoderSize kVitBase{.vit = "vit_base_patch16_224"};
 const EncoderSize kResNet{};
 const EncoderSize kMicroVit{.vit = "vit_micro_patch2_28", .patch = 6, .quick_start = true};
-const EncoderSize kArmMicroVit{.vit = "vit_micro_patch2_28", .patch = 8, .quick_start = true};
 const UnetSize kSmallUnet{
     .widths = {64, 128, 256}, .step_embedding = 64, .decoder_width = 8, .decoder_positions = 16, .decoder_kernel = 3};
 
@@ -65,12 +65,12 @@ const std::vector<Policy>& policies() {
       // The paper's, and the one its code is based on.
       {"pusht_vit_b8", pusht_task(96, 84), kVitBase, {}},
       {"pusht_resnet18", pusht_task(96, 84), kResNet, {}},
-      {"arm_vit_b8", arm_task(), kVitBase, {}},
-      {"arm_resnet18", arm_task(), kResNet, {}},
-      // For two cores: half the resolution, 7 x 7 patches of what is left of a crop that hides less of where things
-      // are; of an arm the paper's own 9 x 9.
+      {"arm_vit_b8", arm_task(84, 76), kVitBase, {}},
+      {"arm_resnet18", arm_task(84, 76), kResNet, {}},
+      // For two cores: half the resolution, patches of 6 pixels, and a crop that hides less of where things are: a
+      // pixel of an arm's camera in front is a centimeter of the table.
       {"pusht_small", pusht_task(48, 45), kMicroVit, kSmallUnet, "ddim:10"},
-      {"arm_small", arm_task(), kArmMicroVit, kSmallUnet, "ddim:10"},
+      {"arm_small", arm_task(42, 40), kMicroVit, kSmallUnet, "ddim:10"},
   };
   return rows;
 }

@@ -8,22 +8,15 @@
 #include <cmath>
 #include <vector>
 
-#include "base/rng.h"
 #include "oracle/case_run.h"
+#include "oracle/floats.h"
 
 namespace fib::kernels {
 namespace {
 
+using test::expect_near;
+using test::random_floats;
 using Floats = std::vector<float>;
-
-Floats random_floats(int64_t count, uint64_t stream) {
-  Floats values(static_cast<size_t>(count));
-  const CounterRng draws(7, {stream});
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(static_cast<double>(draws.at(i) >> 40) / double(1 << 23) - 1.0);
-  }
-  return values;
-}
 
 struct LinearCase {
   LinearShape shape;
@@ -99,12 +92,6 @@ LinearArrays computed(const LinearProblem& p) {
                                   .dweight = r.dweight.data(),
                                   .dbias = r.dbias.data()});
   return r;
-}
-
-void expect_near(const Floats& got, const Floats& wanted, const char* what) {
-  float largest = 1.0f;
-  for (const float w : wanted) largest = std::max(largest, std::abs(w));
-  for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 2e-6f * largest) << what << " " << i;
 }
 
 /// Rows that fill no block, parts of rows, and channels deeper than a panel.

@@ -44,10 +44,13 @@ at::Tensor ObservationEncoder::cropped(const at::Tensor& images, int64_t crop) c
   const int64_t room = images.size(2) - crop;
   if (!is_training()) return images.narrow(2, room / 2, crop).narrow(3, room / 2, crop);
   const at::Tensor places = at::randint(room, {images.size(0), 2}, at::kLong);
+  const auto* place = places.data_ptr<int64_t>();
   std::vector<at::Tensor> parts;
-  for (int64_t i = 0; i < images.size(0); ++i) {
-    const int64_t top = places[i][0].item<int64_t>(), left = places[i][1].item<int64_t>();
-    parts.push_back(images[i].narrow(1, top, crop).narrow(2, left, crop));
+  parts.reserve(static_cast<size_t>(images.size(0)));
+  for (int64_t i = 0; i < images.size(0); ++i, place += 2) {
+    const int64_t first = i * images.stride(0) + place[0] * images.stride(2) + place[1] * images.stride(3);
+    parts.push_back(
+        images.as_strided({images.size(1), crop, crop}, images.strides().slice(1), images.storage_offset() + first));
   }
   return at::stack(parts);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/torch/conv_layers.h"
+#include "ops/convolution.h"
 
 namespace fib::robots {
 
@@ -41,6 +42,9 @@ at::Tensor TiledImage::whole() const {
 
 Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
   if (shape_.padding < 0) shape_.padding = shape.kernel / 2;
+  const bool image = shape.dimensions == 2, half = shape.kernel % 2 == 1 && shape_.padding == shape.kernel / 2;
+  keeps_size_ = image && !shape.transposed && shape.stride == 1 && half;
+  doubles_size_ = image && shape.transposed && shape.stride == 2 && shape.kernel == 4 && shape_.padding == 1;
   std::vector<int64_t> sizes = {shape.to, shape.from};
   if (shape.transposed) std::swap(sizes[0], sizes[1]);
   sizes.insert(sizes.end(), static_cast<size_t>(shape.dimensions), shape.kernel);
@@ -49,6 +53,8 @@ Convolution::Convolution(const ConvolutionShape& shape) : shape_(shape) {
 }
 
 at::Tensor Convolution::convolved(const at::Tensor& x, const at::Tensor& with, const at::Tensor& shift) const {
+  if (keeps_size_) return ops::convolution(x, with, shift);
+  if (doubles_size_) return ops::doubling_convolution(x, with, shift);
   const auto all = [&](int64_t value) { return std::vector<int64_t>(static_cast<size_t>(shape_.dimensions), value); };
   return at::convolution(x, with, shift, all(shape_.stride), all(shape_.padding), all(1), shape_.transposed, all(0), 1);
 }

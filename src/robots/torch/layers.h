@@ -48,6 +48,7 @@ class Convolution : public torch::nn::Module {
   at::Tensor convolved(const at::Tensor& x, const at::Tensor& with, const at::Tensor& shift) const;
 
   ConvolutionShape shape_;
+  bool keeps_size_, doubles_size_;  ///< of an image, for which there are operators of our own
 };
 
 class GroupNorm : public torch::nn::Module {
