@@ -6,6 +6,7 @@
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/nearest.h"
 #include "fibottention/pattern.h"
@@ -197,7 +198,12 @@ std::vector<Pattern> build_patterns() {
         {{"stride", "N/3", "distance between the keys of a strided head"},
          {"heads", "own", "own: the two kinds of heads take turns; same: every head sees both", {"own", "same"}}}},
        make_sparse_transformer},
-      {{"random", "random pairs alone", {{"ratio", "0.9852", "share of the N x N pairs that is pruned"}, seed, draws}},
+      {{"random",
+        "random pairs alone",
+        {{"ratio", "0.9852", "share of the N x N pairs that is pruned"},
+         seed,
+         draws,
+         {"class", "dense", "dense: class tokens meet all tokens; drawn: as any other token", {"dense", "drawn"}}}},
        make_random},
       {{"dilation", "multiples of c, the same for all heads", {dilation, third}}, make_dilation},
       {{"dilation-varying",
@@ -242,6 +248,12 @@ void check_geometry(const PatternGeometry& g) {
   if (g.layer) check_range("layer", *g.layer, 0, kMaxTokens);
 }
 
+/// Class tokens count as patches.
+PatternGeometry without_class_tokens(PatternGeometry g) {
+  g.patches += std::exchange(g.cls, 0);
+  return g;
+}
+
 std::vector<HeadPattern> permuted(std::vector<HeadPattern> heads, int64_t layer) {
   std::vector<HeadPattern> result;
   for (int64_t row : published_permutation(static_cast<int64_t>(heads.size()), layer)) {
@@ -261,10 +273,12 @@ const std::vector<PatternInfo>& pattern_registry() {
   return infos;
 }
 
-SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& geometry) {
+SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& given) {
   const Pattern& pattern = find_pattern(spec.name);
-  check_geometry(geometry);
-  const OptionValues options(pattern.info, spec, geometry.patches);
+  check_geometry(given);
+  const OptionValues options(pattern.info, spec, given.patches);
+  const PatternGeometry geometry =
+      options.has("class") && options.choice("class") == "drawn" ? without_class_tokens(given) : given;
   std::vector<HeadPattern> heads = pattern.make(options, geometry);
   const bool permute = options.has("permute") && options.choice("permute") == "published";
   if (permute && geometry.layer) heads = permuted(std::move(heads), *geometry.layer);

@@ -260,6 +260,15 @@ TEST(Registry, defines_tiny_inputs) {
   EXPECT_EQ(make("random:ratio=0", {.patches = 5, .heads = 1}).patch_pairs(), 25);
 }
 
+TEST(Registry, class_tokens_of_random_attention_may_be_drawn_as_others) {
+  const SupportSet drawn = make("random:ratio=0.5,class=drawn", {.patches = 5, .cls = 1, .heads = 1});
+  EXPECT_EQ(drawn.cls(), 0);
+  EXPECT_EQ(drawn.query_tokens(), 6);
+  EXPECT_EQ(drawn.pairs(), 18);
+  EXPECT_EQ(make("random:ratio=1,class=drawn", {.patches = 5, .cls = 1, .heads = 1}).pairs(), 0);
+  EXPECT_EQ(make("random:ratio=1", {.patches = 5, .cls = 1, .heads = 1}).pairs(), 11);
+}
+
 TEST(Registry, says_what_is_wrong_in_one_line) {
   EXPECT_NE(message_of("fibotention").find("did you mean 'fibottention'?"), std::string::npos);
   EXPECT_NE(message_of("fibotention").find("longformer"), std::string::npos);
