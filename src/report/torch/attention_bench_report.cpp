@@ -100,6 +100,7 @@ ordered_json bench_json(const BenchReport& report) {
           {"attention", report.options.attention.to_string()},
           {"load_average", or_null(report.load)},
           {"operator_overhead_us", report.operator_overhead_us},
+          {"peak_gflops", report.peak_gflops},
           {"rows", rows}};
 }
 
@@ -131,7 +132,9 @@ std::string bench_text(const BenchReport& report) {
   return fmt::format("{}; {} threads; {}, batch {}, {} heads of {} channels, {} class tokens\n\n{}\n{}", report.machine,
                      report.threads, o.attention.to_string(), o.batch, o.heads, o.dim, o.cls, table.to_string(),
                      notes) +
-         overhead_note(report.operator_overhead_us) + busy_note(report);
+         overhead_note(report.operator_overhead_us) +
+         fmt::format("Multiply-adds between registers: {:.0f} GFLOP/s, more is not to be had.\n", report.peak_gflops) +
+         busy_note(report);
 }
 
 LinePlot bench_plot(const BenchReport& report) {

@@ -18,6 +18,7 @@ struct BenchReport {
   int64_t threads = 1;
   bench::AttentionBenchOptions options;
   double operator_overhead_us = 0.0;
+  double peak_gflops = 0.0;
   std::vector<bench::AttentionBenchRow> rows;
   std::optional<double> load = load_average();  ///< before the benchmark made its own
 };
