@@ -56,7 +56,11 @@ struct NarrowWorkspace {
   std::vector<NarrowStrip> strips;
   std::vector<NarrowPartner> scored, summed;
   std::vector<const float*> weights, other_weights;
-  int64_t stride = 0, margin = 0, rows = 0;  ///< of `arrays`
+  struct Sizes {
+    int64_t rows = 0, stride = 0, margin = 0, lanes = 0;
+    bool operator==(const Sizes&) const = default;
+  };
+  Sizes sizes;  ///< of `arrays`
 };
 
 struct NarrowHead {

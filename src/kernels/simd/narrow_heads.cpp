@@ -6,14 +6,19 @@
 #include <hwy/highway.h>
 
 #include "kernels/narrow.h"
-#include "kernels/simd/narrow-inl.h"
+#include "kernels/simd/narrow_backward-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
 namespace HWY_NAMESPACE {
 
+template <class Pass>
+void run_pass(const Call<float>& call, const NarrowLayout& layout, NarrowHead at, NarrowWorkspace& ws) {
+  Pass(call, layout, at, ws).run();
+}
+
 const NarrowTable& narrow_heads() {
-  static constexpr NarrowTable kTable{narrow_head_forward, narrow_head_backward};
+  static constexpr NarrowTable kTable{run_pass<NarrowForward>, run_pass<NarrowBackward>};
   return kTable;
 }
 

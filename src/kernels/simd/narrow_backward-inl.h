@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// One narrow head, backward. Included once per target.
+#if defined(FIB_KERNELS_NARROW_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FIB_KERNELS_NARROW_BACKWARD_INL_H_
+#undef FIB_KERNELS_NARROW_BACKWARD_INL_H_
+#else
+#define FIB_KERNELS_NARROW_BACKWARD_INL_H_
+#endif
+
+#include "kernels/simd/narrow-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace fib::kernels {
+namespace HWY_NAMESPACE {
+
+class NarrowBackward : public NarrowPass {
+ public:
+  using NarrowPass::NarrowPass;
+
+  void run() {
+    const AttentionShape& s = call_.shape;
+    transpose(call_.inputs.q, rows_.q, s.dim);
+    transpose(call_.inputs.k, rows_.k, s.dim);
+    transpose(call_.inputs.v, rows_.v, s.value_dim);
+    transpose(call_.grad_out, rows_.out, s.value_dim);
+    const NarrowPartner k = spread(call_.inputs.k, s.dim, 0), v = spread(call_.inputs.v, s.value_dim, 1),
+                        q = spread(call_.inputs.q, s.dim, 2), g = spread(call_.grad_out, s.value_dim, 3);
+    const Rows<float> dq = head_rows(call_.gradients.dq), dk = head_rows(call_.gradients.dk),
+                      dv = head_rows(call_.gradients.dv);
+    for (int64_t t = 0; t < patches_; t += lanes<float>()) query_block(t, k, v);
+    channels_to_rows(array(rows_.dq), patches_, s.dim, {dq.row(cls_), dq.stride});
+    for (int64_t c = 0; c < cls_; ++c) class_keys(c, dk.row(c), dv.row(c));
+    for (int64_t c = 0; c < cls_; ++c) class_query(c, dq.row(c), dk, dv);
+    for (int64_t t = 0; t < patches_; t += lanes<float>()) key_block(t, q, g);
+    channels_to_rows(array(rows_.dk), patches_, s.dim, {dk.row(cls_), dk.stride});
+    channels_to_rows(array(rows_.dv), patches_, s.value_dim, {dv.row(cls_), dv.stride});
+  }
+
+ private:
+  /// Probabilities and slopes (the scores' gradients) of the queries' pairs, and the queries' gradients.
+  void query_block(int64_t t, NarrowPartner class_k, NarrowPartner class_v) {
+    const Floats d;
+    const int64_t n = lanes<float>();
+    float *scores = ws_.block.data(), *products = scores + strips_ * n;
+    collect(t, class_k, class_v);
+    score(t, scores);
+    const Channels g = array(rows_.out), weights = array(rows_.weights), slopes = array(rows_.slopes);
+    dot_all({g.at(0, t), g.stride}, ws_.summed.data(), met_, call_.shape.value_dim, 1.0f, products, n);
+    const float* lse = lse_of_head(call_.saved_lse) + cls_ + t;
+    const auto total = zero_if_lowest(t + n <= patches_ ? hn::LoadU(d, lse) : load_first(lse, patches_ - t));
+    auto delta = hn::Zero(d);
+    const NarrowStrip* strips = ws_.strips.data();
+    for (int64_t s = 0; s < met_; ++s) {
+      const int64_t at = s * n;
+      const auto p = exponential<float>(hn::Sub(hn::LoadU(d, scores + at), total));
+      hn::StoreU(p, d, weights.at(strips[s].index, t));
+      delta = hn::MulAdd(p, hn::LoadU(d, products + at), delta);
+      ws_.weights[static_cast<size_t>(s)] = slopes.at(strips[s].index, t);
+    }
+    for (int64_t s = 0; s < met_; ++s) {
+      const NarrowStrip& strip = strips[s];
+      const auto p = hn::LoadU(d, weights.at(strip.index, t));
+      auto slope = hn::Mul(p, hn::Sub(hn::LoadU(d, products + s * n), delta));
+      if (!whole(strip)) slope = hn::IfThenElseZero(inside(strip), slope);
+      hn::StoreU(slope, d, slopes.at(strip.index, t));
+    }
+    const Channels dq = array(rows_.dq);
+    sum_partners(ws_.scored.data(), ws_.weights.data(), met_, call_.shape.dim, hn::Set(d, call_.scale), dq.at(0, t),
+                 dq.stride);
+  }
+
+  /// What the patch tokens' queries leave for class token c as a key.
+  void class_keys(int64_t c, float* dk, float* dv) {
+    sum_tokens(array(rows_.slopes + c).first, array(rows_.q), patches_, call_.shape.dim, call_.scale, dk);
+    sum_tokens(array(rows_.weights + c).first, array(rows_.out), patches_, call_.shape.value_dim, 1.0f, dv);
+  }
+
+  /// Class token c as a query: its gradient, its probabilities and slopes for the keys, and its share of class tokens.
+  void class_query(int64_t c, float* dq, Rows<float> dk, Rows<float> dv) {
+    const Floats d;
+    const int64_t n = lanes<float>(), dim = call_.shape.dim, value_dim = call_.shape.value_dim;
+    const Rows<const float> q = head_rows(call_.inputs.q), k = head_rows(call_.inputs.k), v = head_rows(call_.inputs.v),
+                            g = head_rows(call_.grad_out);
+    float *weights = array(rows_.weights + strips_ + c).first, *slopes = array(rows_.slopes + strips_ + c).first;
+    const float saved = lse_of_head(call_.saved_lse)[c],
+                total = saved == -std::numeric_limits<float>::infinity() ? 0.0f : saved;
+    score_class(c, weights);
+    exponentiate_row(weights, total);
+    const NarrowPartner gradient = class_partner(spread(call_.grad_out, value_dim, 3), c, value_dim);
+    const Channels values = array(rows_.v);
+    auto sum = hn::Zero(d);
+    for (int64_t t = 0; t < patches_; t += n) {
+      dot_partners<1>({values.at(0, t), values.stride}, &gradient, value_dim, hn::Set(d, 1.0f), slopes + t, 0);
+      sum = hn::MulAdd(hn::LoadU(d, weights + t), hn::LoadU(d, slopes + t), sum);
+    }
+    float delta = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (int64_t key = 0; key < cls_; ++key)
+      delta += std::exp(class_score(c, key) - total) * dot(g.row(c), v.row(key), value_dim);
+    for (int64_t t = 0; t < patches_; t += n) {
+      const auto slope = hn::Mul(hn::LoadU(d, weights + t), hn::Sub(hn::LoadU(d, slopes + t), hn::Set(d, delta)));
+      hn::StoreU(slope, d, slopes + t);
+    }
+    sum_tokens(slopes, array(rows_.k), patches_, dim, call_.scale, dq);
+    for (int64_t key = 0; key < cls_; ++key) {
+      const float p = std::exp(class_score(c, key) - total),
+                  slope = call_.scale * p * (dot(g.row(c), v.row(key), value_dim) - delta);
+      for (int64_t i = 0; i < dim; ++i) dq[i] += slope * k.row(key)[i], dk.row(key)[i] += slope * q.row(c)[i];
+      for (int64_t i = 0; i < value_dim; ++i) dv.row(key)[i] += p * g.row(c)[i];
+    }
+  }
+
+  /// Gradients of keys and values [t, t + lanes): gathered over the queries that met them.
+  void key_block(int64_t t, NarrowPartner class_q, NarrowPartner class_g) {
+    const Channels q = array(rows_.q), g = array(rows_.out), weights = array(rows_.weights),
+                   slopes = array(rows_.slopes);
+    NarrowPartner *scored = ws_.scored.data(), *summed = ws_.summed.data();
+    const float **slope = ws_.weights.data(), **weight = ws_.other_weights.data();
+    int64_t count = 0;
+    for (; count < cls_; ++count) {
+      scored[count] = class_partner(class_q, count, call_.shape.dim);
+      summed[count] = class_partner(class_g, count, call_.shape.value_dim);
+      slope[count] = slopes.at(strips_ + count, t), weight[count] = weights.at(strips_ + count, t);
+    }
+    int64_t index = cls_;
+    for (const int64_t shift : ws_.shifts) {
+      const int64_t from = t - shift;
+      scored[count] = {q.at(0, from), q.stride}, summed[count] = {g.at(0, from), g.stride};
+      slope[count] = slopes.at(index, from), weight[count] = weights.at(index, from);
+      count += from + lanes<float>() > 0 && from < patches_ ? 1 : 0;
+      ++index;
+    }
+    const Floats d;
+    const Channels dk = array(rows_.dk), dv = array(rows_.dv);
+    sum_partners(ws_.scored.data(), ws_.weights.data(), count, call_.shape.dim, hn::Set(d, call_.scale), dk.at(0, t),
+                 dk.stride);
+    sum_partners(ws_.summed.data(), ws_.other_weights.data(), count, call_.shape.value_dim, hn::Set(d, 1.0f),
+                 dv.at(0, t), dv.stride);
+  }
+};
+
+}  // namespace HWY_NAMESPACE
+}  // namespace fib::kernels
+HWY_AFTER_NAMESPACE();
+#endif
