@@ -12,6 +12,7 @@
 #include "analysis/paper/tables.h"
 #include "attention/registry.h"
 #include "base/nearest.h"
+#include "base/nesting.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 
@@ -153,8 +154,10 @@ decltype(Ablation::backbones) read_backbones(const toml::table& words, const Fie
 }
 
 toml::table parse(const std::filesystem::path& file) {
+  const std::string text = read_file(file, kMaxRecipeBytes);
+  check_toml_nesting(text, file.string());
   try {
-    return toml::parse(read_file(file, kMaxRecipeBytes), file.string());
+    return toml::parse(text, file.string());
   } catch (const toml::parse_error& error) {
     throw std::invalid_argument(file.string() + " line " + std::to_string(error.source().begin.line) + ": " +
                                 printable(error.description(), 200));
