@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/threads.h"
 #include "report/png.h"
 #include "robots/arm_task.h"
 #include "robots/strip.h"
@@ -130,6 +131,7 @@ void simulate_arm(const SimulateArmArguments& a, const Globals& globals) {
     throw std::invalid_argument(fmt::format("--episode {}: there are {}, counted from 0", a.shown, a.episodes));
   for (const std::string& file : {a.record, a.video, a.png})
     if (!file.empty()) check_writable(file);
+  use_threads(globals);
   const robots::ArmScene scene = a.task->scene(robots::robosuite_assets());
   const ArmResult result = play_episodes(a, scene, globals.quiet);
   print_result(a, globals, result);

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
+#include "base/parse_json.h"
 #include "base/read_file.h"
 #include "data/dataset.h"
 #include "data/registry/packed_file.h"
@@ -68,7 +69,7 @@ MemoryImages read_files(const DatasetRequest& wanted, std::span<const DatasetFil
 /// None where there is no such file.
 std::vector<std::string> lines_of(const std::filesystem::path& file) {
   std::vector<std::string> lines;
-  if (!std::filesystem::exists(file)) return lines;
+  if (!std::filesystem::is_regular_file(file)) return lines;  // a pipe would be waited for
   std::istringstream in(read_file(file, kMaxSmallFile));
   for (std::string line; std::getline(in, line);)
     if (!line.empty()) lines.push_back(line);
@@ -76,7 +77,7 @@ std::vector<std::string> lines_of(const std::filesystem::path& file) {
 }
 
 std::vector<uint8_t> read_label_list(const std::filesystem::path& file, size_t expected) {
-  const auto json = nlohmann::json::parse(read_file(file, kMaxSmallFile), nullptr, false);
+  const auto json = parse_json_or_discard(read_file(file, kMaxSmallFile));
   if (!json.is_array() || json.size() != expected)
     throw std::runtime_error(fmt::format("{}: expected a JSON list of {} labels", file.string(), expected));
   std::vector<uint8_t> labels;

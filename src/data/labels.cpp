@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/parse_json.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 
@@ -22,7 +23,7 @@ using Json = nlohmann::json;
 
 Json parse(const std::filesystem::path& file) {
   constexpr size_t kLongest = size_t{1} << 24;  // 21,000 names of ImageNet-21k take a tenth of it
-  Json json = Json::parse(read_file(file, kLongest), nullptr, false);
+  Json json = parse_json_or_discard(read_file(file, kLongest));
   if (json.is_discarded()) refuse(file, "not valid JSON");
   return json;
 }

@@ -19,6 +19,8 @@ constexpr size_t kMaxAnnotations = size_t{1} << 24;  // words.txt has 2.7 MB
 
 /// Calls use(line, where) for every line that is not empty; `where` is "file line n".
 void for_each_line(const fs::path& file, const std::function<void(const std::string&, const std::string&)>& use) {
+  if (fs::exists(file) && !fs::is_regular_file(file))  // a pipe would be waited for
+    throw std::runtime_error(file.string() + ": is not a regular file");
   std::istringstream in(read_file(file, kMaxAnnotations));
   size_t number = 0;
   for (std::string line; std::getline(in, line);) {

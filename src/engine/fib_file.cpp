@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/parse_json.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "fibottention/pattern.h"
@@ -254,7 +255,7 @@ FibContent content_of(const TensorMetadata& metadata, std::span<const TensorView
   if (!batch || *batch < 1 || *batch > kMostSamples)
     throw std::runtime_error(fmt::format("its batch must be from 1 to {}", kMostSamples));
   content.most_samples = *batch;
-  const Json programs = Json::parse(told(metadata, kProgramsKey));
+  const Json programs = parse_json<Json>(told(metadata, kProgramsKey));
   for (const Json& p : list(programs, "programs")) content.programs.push_back(program_of(p, tensors));
   if (content.programs.empty()) throw std::runtime_error("it holds no steps");
   check_alike(content.programs);

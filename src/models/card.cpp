@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/parse_json.h"
+
 namespace fib::models {
 namespace {
 
@@ -88,7 +90,7 @@ class MetadataField {
  private:
   nlohmann::json parsed() const {
     if (text_.empty()) return nullptr;
-    const auto json = nlohmann::json::parse(text_, nullptr, /*allow_exceptions=*/false);
+    const auto json = parse_json_or_discard(text_);
     if (json.is_discarded()) refuse("JSON");
     return json;
   }

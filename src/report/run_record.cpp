@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "base/json_reason.h"
+#include "base/parse_json.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 #include "training/run/summary.h"
@@ -95,7 +96,7 @@ RunRecord read_run(const std::filesystem::path& directory) {
     take(run, training::read_summary(files));
     run.finished = time_of(files.summary());
     std::istringstream in(metrics_of(files));
-    for (std::string line; std::getline(in, line);) add_line(run, unaveraged, json::parse(line));
+    for (std::string line; std::getline(in, line);) add_line(run, unaveraged, parse_json(line));
   } catch (const json::exception& error) {
     throw std::runtime_error("cannot understand the run in " + in_quotes(directory.string()) + ": " +
                              json_reason(error));

@@ -110,6 +110,19 @@ TEST(Trust, what_is_wrong_with_a_run_is_said_in_our_words) {
   for (const Outcome& o : {metrics, summary}) EXPECT_EQ(o.err.find("json.exception"), std::string::npos) << o.err;
 }
 
+/// Parsers make of this what is destroyed by recursion: it would exhaust the stack.
+TEST(Trust, what_nests_too_deeply_is_refused) {
+  const fib::test::TemporaryDirectory place;
+  write_run(place / "run");
+  std::string objects = "{\"model\":", keys = "[a";
+  for (int i = 0; i < 150000; ++i) objects += "{\"a\":", keys += ".a";
+  fib::test::write_file(place / "run/summary.json", objects + "1" + std::string(150001, '}'));
+  expect_line(run_fib("runs " + (place / "run").string()), 1, "nested more than 64 deep");
+  fs::create_directories(place / "ablations");
+  fib::test::write_file(place / "ablations/table-sota.toml", keys + "]\n");
+  expect_line(run_fib("reproduce table-sota --plan --recipes " + place.path().string()), 2, "more than 4096 dots");
+}
+
 TEST(Trust, a_pipe_in_a_run_is_not_waited_for) {
   const fib::test::TemporaryDirectory place;
   write_run(place / "run");

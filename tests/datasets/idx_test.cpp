@@ -2,6 +2,7 @@
 #include "data/idx.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "data/open_dataset.h"
 #include "datasets/fixtures.h"
@@ -49,6 +50,15 @@ TEST(Mnist, opens_plain_and_gzipped_files) {
   EXPECT_EQ(train->info().classes, 10);
   EXPECT_EQ(train->info().channels, 1);
   EXPECT_TRUE(mentions(tested->item_name(5), "t10k-images-idx3-ubyte.gz image 5"));
+}
+
+TEST(Mnist, does_not_wait_for_a_pipe) {
+  const test::TemporaryDirectory folder;
+  test::write_mnist(folder.path(), 3, 3);
+  std::filesystem::remove(folder / "train-labels-idx1-ubyte");
+  ASSERT_EQ(::mkfifo((folder / "train-labels-idx1-ubyte").c_str(), 0600), 0);
+  const auto error = error_of([&] { open_dataset("mnist:" + folder.path().string(), DatasetPart::train); });
+  EXPECT_TRUE(mentions(error, "train-labels-idx1-ubyte: is not a regular file"));
 }
 
 TEST(Mnist, refuses_labels_out_of_range) {

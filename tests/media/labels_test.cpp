@@ -48,6 +48,9 @@ TEST(Labels, refuses_what_leaves_a_class_without_a_name) {
   EXPECT_TRUE(mentions(labels_refusal("3"), "accepted are an array"));
   EXPECT_TRUE(mentions(labels_refusal("[\"a\""), "not valid JSON"));
   EXPECT_TRUE(mentions(labels_refusal(""), "not valid JSON"));
+  // Copied by recursion, it would end the process.
+  EXPECT_TRUE(
+      mentions(labels_refusal("{\"0\":" + std::string(1 << 20, '[') + std::string(1 << 20, ']') + "}"), "JSON"));
   EXPECT_TRUE(mentions(error_of([] { read_labels("/no/such/file.json"); }), "No such file"));
 }
 

@@ -2,6 +2,7 @@
 #include "analysis/ablations/ablation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "analysis/paper/tables.h"
 #include "attention/registry.h"
 #include "base/nearest.h"
+#include "base/nesting.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 
@@ -152,9 +154,22 @@ decltype(Ablation::backbones) read_backbones(const toml::table& words, const Fie
   return backbones;
 }
 
+/// A table may come from others: what it runs shows something, and writes nowhere but where results are written.
+void check_command(const std::vector<std::string>& words, const std::string& file) {
+  const std::vector<std::string> showing = {"pattern", "flops", "analyze"};
+  if (!words.empty() && std::find(showing.begin(), showing.end(), words.front()) == showing.end())
+    throw std::invalid_argument(fmt::format("{}: command must begin with {}, got {}", file, fmt::join(showing, ", "),
+                                            in_quotes(words.front())));
+  for (const std::string& word : words)
+    if (word.find('/') != std::string::npos)
+      throw std::invalid_argument(file + ": command names files by {out} and {runs}, got " + in_quotes(word));
+}
+
 toml::table parse(const std::filesystem::path& file) {
+  const std::string text = read_file(file, kMaxRecipeBytes);
+  check_toml_nesting(text, file.string());
   try {
-    return toml::parse(read_file(file, kMaxRecipeBytes), file.string());
+    return toml::parse(text, file.string());
   } catch (const toml::parse_error& error) {
     throw std::invalid_argument(file.string() + " line " + std::to_string(error.source().begin.line) + ": " +
                                 printable(error.description(), 200));
@@ -191,6 +206,7 @@ Ablation read_ablation(const std::filesystem::path& file) {
   fields.text("title", ablation.title);
   fields.text("section", ablation.section);
   fields.words("command", ablation.command);
+  check_command(ablation.command, file.string());
   fields.text("x_label", ablation.x_label);
   PaperPlace place;
   fields.text("paper", place.table);
@@ -215,7 +231,7 @@ Ablation read_ablation(const std::filesystem::path& file) {
 std::vector<Ablation> read_ablations(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
+    if (entry.path().extension() == ".toml" && entry.is_regular_file()) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   std::vector<Ablation> all;
   all.reserve(files.size());

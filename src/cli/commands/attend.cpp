@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,12 +10,12 @@
 #include "attention/arrays.h"
 #include "attention/registry.h"
 #include "base/checked.h"
-#include "base/parallel.h"
 #include "cli/command.h"
 #include "cli/layer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/standard_streams.h"
+#include "cli/threads.h"
 #include "fibottention/attention.h"
 
 namespace fib::cli {
@@ -113,8 +112,7 @@ void run(const AttendArguments& given, const Globals& globals) {
   StandardStreams streams(a.json ? "--json" : "");
   use_streams(a.files, streams);
   attention::check_files(a.files);
-  require_threads(globals.threads);
-  omp_set_num_threads(static_cast<int>(globals.threads));
+  use_threads(globals);
   const attention::AttendInputs in = attention::read_inputs(a.files);
   std::string masking = a.masking;
   const AttentionSpec spec = take_masking(attention_spec(a.attention), masking);

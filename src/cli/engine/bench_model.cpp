@@ -11,6 +11,7 @@
 #include "bench/timing.h"
 #include "cli/engine/engine_model.h"
 #include "cli/output.h"
+#include "cli/threads.h"
 #include "kernels/machine.h"
 #include "report/figure_json.h"
 #include "report/table.h"

@@ -5,6 +5,7 @@
 
 #include "cli/classified.h"
 #include "cli/engine/engine_model.h"
+#include "cli/threads.h"
 
 namespace fib::cli {
 namespace {

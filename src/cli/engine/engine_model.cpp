@@ -2,12 +2,10 @@
 #include "cli/engine/engine_model.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/parallel.h"
 #include "models/card.h"
 
 namespace fib::cli {
@@ -22,11 +20,6 @@ void replace(std::vector<float>& values, const std::vector<float>& given, const 
 }
 
 }  // namespace
-
-void use_threads(const Globals& globals) {
-  require_threads(globals.threads);
-  omp_set_num_threads(static_cast<int>(globals.threads));
-}
 
 EngineModel::EngineModel(const std::string& file) : engine_(file) {
   const engine::Program& first = content().programs.front();

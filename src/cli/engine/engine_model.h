@@ -6,15 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/command.h"
 #include "cli/subject_options.h"
 #include "data/pipeline.h"
 #include "engine/engine.h"
 
 namespace fib::cli {
-
-/// As many threads as were asked for, or an error.
-void use_threads(const Globals& globals);
 
 class EngineModel {
  public:

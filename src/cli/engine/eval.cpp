@@ -7,6 +7,7 @@
 #include "cli/engine/engine_model.h"
 #include "cli/evaluation.h"
 #include "cli/progress.h"
+#include "cli/threads.h"
 #include "data/loader.h"
 #include "data/open_dataset.h"
 #include "data/ranked_classes.h"

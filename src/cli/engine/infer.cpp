@@ -10,6 +10,7 @@
 #include "cli/engine/engine_model.h"
 #include "cli/inferred.h"
 #include "cli/standard_streams.h"
+#include "cli/threads.h"
 #include "models/card.h"
 
 namespace fib::cli {

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/stopwatch.h"
 #include "cli/progress.h"
+#include "cli/threads.h"
 #include "report/png.h"
 #include "report/table.h"
 #include "robots/replay.h"
@@ -231,6 +232,7 @@ void run_play(const SimulatePushtArguments& a, const Globals& globals) {
 
 void simulate_pusht(const SimulatePushtArguments& a, const Globals& globals) {
   if (a.replay.empty() && !a.play) throw std::invalid_argument("fib simulate pusht needs --replay zarr:DIR or --play");
+  use_threads(globals);
   a.play ? run_play(a, globals) : run_replay(a, globals);
 }
 

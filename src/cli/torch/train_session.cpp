@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/parallel.h"
+#include "base/parse_json.h"
 #include "base/read_file.h"
 #include "base/shell_line.h"
 #include "cli/app.h"
@@ -79,7 +80,7 @@ void run_session(training::Session& session, const TrainArguments& a, bool quiet
 
 void tell_again(const training::Session& session, const TrainArguments& a) {
   if (!a.json) return;
-  print_json(nlohmann::ordered_json::parse(read_file(session.files().root / a.result, kMaxRecordBytes)));
+  print_json(parse_json<nlohmann::ordered_json>(read_file(session.files().root / a.result, kMaxRecordBytes)));
 }
 
 }  // namespace fib::cli

@@ -25,6 +25,8 @@ using GzipFile = std::unique_ptr<gzFile_s, CloseGzip>;
 GzipFile open_packed(const std::filesystem::path& file) {
   // zlib opens a directory and fails later with a stranger message.
   if (std::filesystem::is_directory(file)) throw std::runtime_error(file.string() + ": is a folder, expected a file");
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))  // a pipe would be waited for
+    throw std::runtime_error(file.string() + ": is not a regular file");
   errno = 0;
   GzipFile opened(gzopen(file.c_str(), "rb"));
   if (!opened) throw std::runtime_error(file.string() + ": cannot be opened: " + std::strerror(errno));

@@ -111,6 +111,7 @@ class AttentionWriter {
 
   Name masked(const SupportSet& support) {
     const int64_t heads = g_.heads, queries = g_.query_tokens(), keys = g_.key_tokens();
+    b_.require_room(heads * queries * keys);
     std::vector<uint8_t> inside(static_cast<size_t>(heads * queries * keys));
     std::vector<float> not_blind(static_cast<size_t>(heads * queries), 1.0F);
     bool blind = false;

@@ -83,6 +83,11 @@ void OnnxBuilder::alias(const Name& from, const Name& to) {
   node.add_output(to);
 }
 
+void OnnxBuilder::require_room(int64_t bytes) const {
+  if (bytes <= kMaxBytes - bytes_) return;
+  throw std::runtime_error(fmt::format("the model has more than {} bytes, and an ONNX file holds no more", kMaxBytes));
+}
+
 Name OnnxBuilder::constant(int type, const std::vector<int64_t>& sizes, std::span<const std::byte> bytes,
                            const std::string& name) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -92,10 +97,8 @@ Name OnnxBuilder::constant(int type, const std::vector<int64_t>& sizes, std::spa
     const auto& held = graph_->initializer(known->second);
     if (held.raw_data() == text) return held.name();
   }
+  require_room(static_cast<int64_t>(bytes.size()));
   bytes_ += static_cast<int64_t>(bytes.size());
-  if (bytes_ > kMaxBytes)
-    throw std::runtime_error(
-        fmt::format("the model has more than {} bytes, and an ONNX file holds no more", kMaxBytes));
   known_.emplace(key, graph_->initializer_size());
   auto& tensor = *graph_->add_initializer();
   const std::string wanted = name.empty() ? "constant" : name;

@@ -47,6 +47,9 @@ class OnnxBuilder {
   Name indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers, const std::string& name = "");
   Name booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers, const std::string& name);
 
+  /// Throws where constants of so many more bytes make a file that ONNX cannot hold; asked before they are made.
+  void require_room(int64_t bytes) const;
+
   int64_t opset() const { return opset_; }
   onnx::ModelProto& model() { return model_; }
 

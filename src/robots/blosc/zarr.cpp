@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "base/checked.h"
+#include "base/parse_json.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 
@@ -37,13 +38,7 @@ json field(const json& header, const char* key, const std::string& name) {
 std::string shown(const json& value) { return in_quotes(value.dump(-1, ' ', true, json::error_handler_t::replace)); }
 
 json parsed(std::string_view text, const std::string& name) {
-  // Deep nesting would exhaust the stack of the parser's destructor; the format has two levels.
-  int depth = 0;
-  for (const char c : text) {
-    depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > 16) refuse(name, "nested too deeply", "a zarr v2 array's header");
-  }
-  json header = json::parse(text, nullptr, false);
+  json header = parse_json_or_discard(text);
   if (!header.is_object()) refuse(name, "not a JSON object", "a zarr v2 array's header");
   return header;
 }
@@ -145,7 +140,7 @@ std::vector<std::byte> decode_zarr_chunk(std::span<const std::byte> file, const 
 ZarrArray::ZarrArray(std::filesystem::path folder, ZarrType type, std::span<const int64_t> row_shape)
     : folder_(std::move(folder)) {
   const std::filesystem::path file = folder_ / ".zarray";
-  if (!std::filesystem::exists(file)) {
+  if (!std::filesystem::is_regular_file(file)) {  // a pipe would be waited for
     throw std::runtime_error(fmt::format("{}: no zarr v2 array here (no .zarray)", folder_.string()));
   }
   header_ = parse_zarray(read_file(file, kMaxHeaderBytes), file.string());
@@ -172,12 +167,15 @@ void ZarrArray::load_chunk(int64_t chunk) {
 template <class T>
 std::vector<T> ZarrArray::read(int64_t begin, int64_t end) {
   const auto row = static_cast<size_t>(header_.row_values());
-  std::vector<T> values(static_cast<size_t>(end - begin) * row);
-  T* to = values.data();
-  for (int64_t r = begin; r < end; ++r, to += row) {
+  std::vector<T> values;  // grows with the chunks that are there, whatever the header announces
+  for (int64_t r = begin; r < end;) {
     load_chunk(r / header_.chunk_rows);
-    const std::byte* from = chunk_.data() + static_cast<size_t>(r % header_.chunk_rows) * row * sizeof(T);
-    std::memcpy(to, from, row * sizeof(T));
+    const int64_t first = r % header_.chunk_rows, rows = std::min(end - r, header_.chunk_rows - first);
+    const size_t before = values.size(), count = static_cast<size_t>(rows) * row;
+    values.resize(before + count);
+    std::memcpy(values.data() + before, chunk_.data() + static_cast<size_t>(first) * row * sizeof(T),
+                count * sizeof(T));
+    r += rows;
   }
   return values;
 }

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/parallel.h"
+#include "base/parse_json.h"
 
 namespace fib::robots {
 namespace {
@@ -99,7 +100,7 @@ std::string RobotLimits::to_json() const {
 
 RobotLimits RobotLimits::from_json(const std::string& text, const RobotTask& task) {
   try {
-    const json told = json::parse(text);
+    const json told = parse_json(text);
     RobotLimits limits;
     for (const Observation& o : task.observations)
       if (!o.is_image()) limits.observed[o.name] = limits_from(told.at(o.name), o.channels);

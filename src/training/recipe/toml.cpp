@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/nesting.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 #include "training/recipe/options.h"
@@ -77,6 +78,7 @@ void require_section(const std::string& name, const toml::node& node, const std:
 }  // namespace
 
 void read_toml(Recipe& recipe, const std::string& text, const std::string& file) {
+  check_toml_nesting(text, file);
   toml::table table;
   try {
     table = toml::parse(text, file);

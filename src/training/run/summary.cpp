@@ -9,6 +9,7 @@
 #include "base/atomic_file.h"
 #include "base/json_integer.h"
 #include "base/json_reason.h"
+#include "base/parse_json.h"
 #include "base/printable.h"
 #include "base/read_file.h"
 
@@ -133,7 +134,7 @@ void write_summary(const RunFiles& files, const Summary& summary) {
 std::optional<Summary> find_summary(const RunFiles& files) {
   if (!std::filesystem::is_regular_file(files.summary())) return std::nullopt;  // a pipe would be waited for
   try {
-    return from_json(ordered_json::parse(read_file(files.summary(), kMaxRecipeBytes)));
+    return from_json(parse_json<ordered_json>(read_file(files.summary(), kMaxRecipeBytes)));
   } catch (const json::exception& error) {
     refuse_summary(files, json_reason(error));
   } catch (const std::exception& error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <set>
@@ -162,6 +163,12 @@ TEST(Plan, puts_runs_and_files_into_the_command_that_shows_them) {
                                       "out/tiny/local.fashion.0", "--plot", "out/it.svg"}));
 }
 
+TEST(Ablations, are_not_waited_for_where_they_are_pipes) {
+  const test::TemporaryDirectory folder;
+  ASSERT_EQ(::mkfifo((folder / "table-a.toml").c_str(), 0600), 0);
+  EXPECT_TRUE(read_ablations(folder.path()).empty());
+}
+
 TEST(Ablations, name_the_line_of_a_mistake) {
   const test::TemporaryDirectory folder;
   const auto refusal = [&](const std::string& text) { return error_of([&] { file_with(folder, text); }); };
@@ -172,6 +179,9 @@ TEST(Ablations, name_the_line_of_a_mistake) {
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\nattention = \"ful\"\n"), "'ful'"));
   EXPECT_TRUE(mentions(refusal("[[rows]\n"), "line 1"));
   EXPECT_TRUE(mentions(refusal("command = \"flops\"\n"), "line 1: command must be a list of words"));
+  EXPECT_TRUE(
+      mentions(refusal("command = [\"train\", \"--out\", \"x\"]\n"), "must begin with pattern, flops, analyze"));
+  EXPECT_TRUE(mentions(refusal("command = [\"flops\", \"--plot=/tmp/x.svg\"]\n"), "files by {out} and {runs}"));
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\nattention = \"full\"\nbackbone = \"b\"\n"),
                        "line 1: no [backbones.b.SCALE] in the file"));
   EXPECT_TRUE(mentions(refusal("[backbones.b]\ntiny = 3\n"), "line 2: a backbone has a table of options"));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_fib.h"
+#include "few_threads.h"
 #include "robots/recording.h"
 
 namespace {
@@ -37,6 +38,13 @@ TEST_F(SimulateCommand, replays_a_recording_and_prints_nothing_but_json) {
   EXPECT_LT(result["image_error"]["mean"].get<double>(), 0.1);
   EXPECT_LT(result["image_error"]["p99"].get<double>(), 0.5);
   EXPECT_TRUE(mentions(run_fib("simulate pusht --replay " + source()).out, "2 episodes, 17 steps"));
+}
+
+TEST_F(SimulateCommand, takes_the_threads_that_it_is_told_or_says_why_not) {
+  if (fib::test::kSanitized) GTEST_SKIP() << "sanitizers need more address space than a system with few threads has";
+  const fib::test::FewThreads few;
+  expect_refused(run_fib("--threads 1000 simulate pusht --replay " + source()), 1, "cannot start 1000 threads: after");
+  expect_refused(run_fib("--threads 1000 simulate lift"), 1, "cannot start 1000 threads: after");
 }
 
 TEST_F(SimulateCommand, writes_a_strip_with_the_recording_above) {

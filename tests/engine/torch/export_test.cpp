@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/npy.h"
+#include "engine/onnx/attention.h"
 #include "engine/torch/record.h"
 #include "engine/torch/some_model.h"
 
@@ -71,6 +72,20 @@ TEST(Onnx, holds_a_mask_once_for_layers_that_share_it) {
   for (int64_t layer = 0; layer < 3; ++layer) orders.insert(published_permutation(3, layer));
   const auto distinct = static_cast<int>(orders.size());
   EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention"), masks), "mask"), distinct);
+}
+
+/// Three terabytes: they are counted, not made.
+TEST(Onnx, refuses_a_mask_that_no_file_holds_before_it_is_made) {
+  attention::Geometry geometry;
+  geometry.heads = 3;
+  geometry.query_grid = geometry.key_grid = {1024, 1024};
+  OnnxBuilder builder(17);
+  try {
+    write_attention(builder, {"local", geometry}, {"q", "k", "v", {}}, AttentionForm::mask);
+    FAIL() << "a mask of all pairs of a million tokens";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the model has more than 2130000000 bytes, and an ONNX file holds no more");
+  }
 }
 
 TEST(Onnx, gathers_where_that_is_smaller) {

@@ -92,6 +92,12 @@ TEST(Recipe, is_refused_in_one_line_whatever_it_holds) {
   }
 }
 
+TEST(Recipe, is_refused_where_its_keys_would_exhaust_the_stack) {
+  std::string keys = "[a";
+  for (int i = 0; i < 150000; ++i) keys += ".a";
+  EXPECT_TRUE(mentions(toml_error(keys + "]\n"), "more than 4096 dots"));
+}
+
 TEST(Recipe, refuses_values_that_do_not_fit) {
   EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = -1.0\n"), "a number above 0"));
   EXPECT_TRUE(mentions(toml_error("[optimizer]\nlr = \"1e-3\"\n"), "received \"1e-3\""));
