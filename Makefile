@@ -14,7 +14,7 @@ SOURCES = $(shell git ls-files '*.cpp' '*.h' '*.c')
 help: ## Show this help
 	@echo "Fibottention: sparse attention that is really sparse"
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  SKIP_DEPS=1 skips the installation of Debian packages, JOBS=N bounds the build, WERROR=ON makes warnings errors."
 
@@ -50,6 +50,12 @@ test-asan: deps ## The torch-free tests under address and undefined-behaviour sa
 	cmake --preset asan
 	cmake --build --preset asan -j $(JOBS)
 	ctest --preset asan -j $(JOBS)
+
+.PHONY: test-asan-torch
+test-asan-torch: deps ## The tests with torch under the address sanitizer, see docs/security.md (not part of CI)
+	cmake --preset asan-torch
+	cmake --build --preset asan-torch -j $(JOBS)
+	ctest --preset asan-torch
 
 .PHONY: test-tsan
 test-tsan: deps ## The torch-free tests under the thread sanitizer (clang)
@@ -112,4 +118,4 @@ lint-quick: ## The same without clang-tidy
 
 .PHONY: clean
 clean: ## Remove the build folders
-	rm -rf build build-python build-lint build-asan build-debug build-tsan build-fuzz build-arm64
+	rm -rf build build-python build-lint build-asan build-asan-torch build-debug build-tsan build-fuzz build-arm64

@@ -8,6 +8,8 @@ add_library(fib_torch_settings INTERFACE)
 target_link_libraries(fib_torch_settings INTERFACE ${TORCH_LIBRARIES} OpenMP::OpenMP_CXX fibottention)
 target_include_directories(fib_torch_settings SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
 target_include_directories(fib_torch_settings INTERFACE ${PROJECT_SOURCE_DIR}/src)
+# Without NDEBUG torch's headers give RecordFunction another layout than Debian's library has.
+target_compile_definitions(fib_torch_settings INTERFACE $<$<NOT:$<CONFIG:Release>>:NDEBUG>)
 target_compile_options(fib_torch_settings INTERFACE -fPIC $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> ${FIB_LIGHT_OPTIMIZATION})
 
 # The precompiled header: torch's headers cost about 20 s per file without it.

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "attention/registry.h"
+#include "base/atomic_file.h"
 #include "base/printable.h"
 
 namespace fib::cli {
@@ -127,6 +128,12 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 void check_ending(const std::string& option, const std::string& file, const std::string& ending) {
   if (file.size() > ending.size() && file.ends_with(ending)) return;
   throw std::invalid_argument(fmt::format("{} takes a name that ends in {}, got {}", option, ending, in_quotes(file)));
+}
+
+void check_output(const std::string& option, const std::string& file, const std::string& ending) {
+  if (file.empty()) return;
+  check_ending(option, file, ending);
+  check_writable(file);
 }
 
 CLI::Option* add_integers(CLI::App& app, const std::string& name, std::vector<int64_t>& target, IntegerRange range,

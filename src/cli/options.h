@@ -49,6 +49,8 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 
 /// Throws std::invalid_argument, naming the option, unless the file's name ends so; an empty one never does.
 void check_ending(const std::string& option, const std::string& file, const std::string& ending);
+/// The same for a file that may be asked for, empty where it is not, and that it can be written: known before the work.
+void check_output(const std::string& option, const std::string& file, const std::string& ending);
 
 /// --attention and its shorthands.
 struct AttentionArguments {

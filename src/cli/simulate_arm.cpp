@@ -129,8 +129,9 @@ void print_result(const SimulateArmArguments& a, const Globals& globals, const A
 void simulate_arm(const SimulateArmArguments& a, const Globals& globals) {
   if (a.shown >= a.episodes)
     throw std::invalid_argument(fmt::format("--episode {}: there are {}, counted from 0", a.shown, a.episodes));
-  for (const std::string& file : {a.record, a.video, a.png})
-    if (!file.empty()) check_writable(file);
+  check_output("--record", a.record, ".hdf5");
+  check_output("--video", a.video, ".mp4");
+  check_output("--png", a.png, ".png");
   use_threads(globals);
   const robots::ArmScene scene = a.task->scene(robots::robosuite_assets());
   const ArmResult result = play_episodes(a, scene, globals.quiet);

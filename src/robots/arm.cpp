@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "robots/arm.h"
 
+#include "base/atomic_file.h"
 #include "base/plugin.h"
+#include "base/read_file.h"
 #include "robots/robomimic.h"
 
 namespace fib::robots {
@@ -22,12 +24,14 @@ std::unique_ptr<ArmWorld> open_arm_world(const ArmScene& scene) {
 std::unique_ptr<RobomimicReader> read_robomimic(const std::filesystem::path& file) {
   using Read = RobomimicReader* (*)(const char* file);
   static const auto read = reinterpret_cast<Read>(arm_function("fib_read_robomimic"));
+  const MappedFile is_regular(file);  // HDF5 waits for a pipe, and does not say why it cannot open a file
   return std::unique_ptr<RobomimicReader>(read(file.c_str()));
 }
 
 std::unique_ptr<RobomimicWriter> write_robomimic(const std::filesystem::path& file, const std::string& environment) {
   using Write = RobomimicWriter* (*)(const char* file, const char* environment);
   static const auto write = reinterpret_cast<Write>(arm_function("fib_write_robomimic"));
+  check_writable(file);  // the writer renames its file to this name, whatever has it
   return std::unique_ptr<RobomimicWriter>(write(file.c_str(), environment.c_str()));
 }
 

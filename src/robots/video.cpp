@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "robots/video.h"
 
+#include "base/atomic_file.h"
 #include "base/plugin.h"
 #include "robots/strip.h"
 
@@ -9,6 +10,7 @@ namespace fib::robots {
 std::unique_ptr<VideoWriter> open_video(const std::filesystem::path& file, const VideoOptions& options) {
   using Open = VideoWriter* (*)(const char* file, const VideoOptions& options);
   static const auto open = reinterpret_cast<Open>(plugin_function(video_plugin("videos"), "fib_open_video"));
+  check_writable(file);  // the writer renames its file to this name, whatever has it
   return std::unique_ptr<VideoWriter>(open(file.c_str(), options));
 }
 

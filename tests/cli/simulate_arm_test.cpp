@@ -40,6 +40,7 @@ TEST(SimulateArmCommand, records_what_its_expert_solves) {
 TEST(SimulateArmCommand, refuses_with_one_line) {
   expect_one_line_of_refusal(run_fib("simulate can --episodes 2 --episode 2"), 2, "--episode 2: there are 2");
   expect_one_line_of_refusal(run_fib("simulate can --record /nowhere/f.hdf5"), 1, "/nowhere/f.hdf5");
+  expect_one_line_of_refusal(run_fib("simulate can --record f.txt"), 2, "--record takes a name that ends in .hdf5");
   expect_one_line_of_refusal(run_fib("simulate lift --episodes 0"), 2, "--episodes");
 }
 

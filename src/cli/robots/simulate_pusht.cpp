@@ -14,6 +14,7 @@
 #include "base/parallel.h"
 #include "base/rng.h"
 #include "base/stopwatch.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/threads.h"
 #include "report/png.h"
@@ -232,6 +233,8 @@ void run_play(const SimulatePushtArguments& a, const Globals& globals) {
 
 void simulate_pusht(const SimulatePushtArguments& a, const Globals& globals) {
   if (a.replay.empty() && !a.play) throw std::invalid_argument("fib simulate pusht needs --replay zarr:DIR or --play");
+  check_output("--video", a.video, ".mp4");
+  check_output("--png", a.png, ".png");
   use_threads(globals);
   a.play ? run_play(a, globals) : run_replay(a, globals);
 }

@@ -16,7 +16,7 @@ namespace {
 using Shape = std::vector<hsize_t>;
 
 /// Far above any demonstration, far below what a machine has.
-constexpr hsize_t kMaxRows = 1'000'000;
+constexpr hsize_t kMaxRows = 100'000;
 constexpr hsize_t kImageSide = 84;
 
 /// HDF5 as Debian builds it serves one thread at a time.
@@ -48,8 +48,12 @@ class Handle {
   throw std::runtime_error(fmt::format("{}: {}", name, reason));
 }
 
-/// HDF5 prints what went wrong unless told not to; here each failure is one line of ours.
-void be_silent() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+/// HDF5 prints what went wrong unless told not to; here each failure is one line of ours. And it follows links to other
+/// files, which a file of others may name as it likes.
+void prepare_hdf5() {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  H5Lunregister(H5L_TYPE_EXTERNAL);
+}
 
 class Reader final : public RobomimicReader {
  public:
@@ -90,9 +94,9 @@ class Reader final : public RobomimicReader {
  private:
   static Handle opened(const std::string& name) {
     const std::lock_guard lock(hdf5_mutex());
-    be_silent();
+    prepare_hdf5();
     Handle file(H5Fopen(name.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-    if (file < 0) fail(name, "not an HDF5 file, damaged or cut short, or not there");
+    if (file < 0) fail(name, "not an HDF5 file, damaged or cut short");
     return file;
   }
 
@@ -103,6 +107,9 @@ class Reader final : public RobomimicReader {
   Handle opened_data(size_t episode, const std::string& key) const {
     Handle set(H5Dopen2(file_, fmt::format("data/demo_{}/{}", episode, key).c_str(), H5P_DEFAULT), H5Dclose);
     if (set < 0) fail(place(episode, key), "not in the file");
+    const Handle made(H5Dget_create_plist(set), H5Pclose);
+    if (H5Pget_external_count(made) != 0 || H5Pget_layout(made) == H5D_VIRTUAL)
+      fail(place(episode, key), "its values lie in another file; accepted: in this one");
     return set;
   }
 
@@ -192,7 +199,7 @@ class Writer final : public RobomimicWriter {
  private:
   static Handle created(const std::string& name) {
     const std::lock_guard lock(hdf5_mutex());
-    be_silent();
+    prepare_hdf5();
     Handle file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
     if (file < 0) fail(name, "cannot be made");
     return file;

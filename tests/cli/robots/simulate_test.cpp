@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -85,12 +86,22 @@ TEST_F(SimulateCommand, plays_the_same_from_the_same_seed) {
   EXPECT_NE(random["scores"], still["scores"]);
 }
 
+TEST_F(SimulateCommand, replaces_no_device_by_a_video) {
+  const std::string pipe = folder_ / "pipe.mp4";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused(run_fib("simulate pusht --play --episodes 1 --video " + pipe), 1, "is not a regular file");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
 TEST_F(SimulateCommand, refuses_with_one_line) {
   expect_refused(run_fib("simulate pusht"), 2, "--replay zarr:DIR or --play");
   expect_refused(run_fib("simulate pusht --replay " + folder_.path().string()), 2, "accepted is zarr:DIR");
   expect_refused(run_fib("simulate pusht --replay zarr:/nowhere"), 1, "no zarr v2 array here");
   expect_refused(run_fib("simulate pusht --episode 2 --replay " + source()), 2, "--episode 2: there are 2");
   expect_refused(run_fib("simulate pusht --play --actions dance"), 2, "--actions");
+  expect_refused(run_fib("simulate pusht --play --video a.txt"), 2, "--video takes a name that ends in .mp4");
+  expect_refused(run_fib("simulate pusht --play --png a.svg"), 2, "--png takes a name that ends in .png");
+  expect_refused(run_fib("simulate pusht --play --video /nowhere/a.mp4"), 1, "/nowhere/a.mp4");
   std::filesystem::remove(folder_ / "data/img/1.0.0.0");
   expect_refused(run_fib("simulate pusht --replay " + source()), 1, "chunk 1.0.0.0 is missing");
   expect_refused(run_fib("simulate push"), 2, "push");

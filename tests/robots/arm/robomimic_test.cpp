@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <limits>
@@ -141,6 +142,35 @@ TEST_F(Robomimic, files_that_are_cut_short_or_none_are_refused) {
   EXPECT_TRUE(mentions(refusal(), "not an HDF5 file"));
   H5Fclose(H5Fcreate(file_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
   EXPECT_TRUE(mentions(refusal(), "no group data"));
+}
+
+TEST_F(Robomimic, files_whose_values_lie_in_others_are_refused) {
+  const auto other = folder_ / "other.hdf5", raw = folder_ / "raw";
+  std::filesystem::copy_file(file_, other);
+  test::write_file(raw, std::string(3 * 7 * 8, '\0'));
+  change([&](hid_t file) {
+    H5Ldelete(file, "data/demo_0/actions", H5P_DEFAULT);
+    H5Lcreate_external(other.c_str(), "data/demo_0/actions", file, "data/demo_0/actions", H5P_DEFAULT, H5P_DEFAULT);
+  });
+  EXPECT_TRUE(mentions(refusal(), "data/demo_0/actions: not in the file"));
+  change([&](hid_t file) {
+    H5Ldelete(file, "data/demo_0/actions", H5P_DEFAULT);
+    const hsize_t sizes[] = {3, 7};
+    const hid_t space = H5Screate_simple(2, sizes, nullptr), made = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_external(made, raw.c_str(), 0, 3 * 7 * 8);
+    H5Dclose(H5Dcreate2(file, "data/demo_0/actions", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, made, H5P_DEFAULT));
+    H5Pclose(made);
+    H5Sclose(space);
+  });
+  EXPECT_TRUE(mentions(refusal(), "data/demo_0/actions: its values lie in another file"));
+}
+
+TEST_F(Robomimic, a_pipe_is_not_waited_for_and_a_missing_file_named) {
+  std::filesystem::remove(file_);
+  EXPECT_TRUE(mentions(refusal(), "No such file or directory"));
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  EXPECT_TRUE(mentions(refusal(), "it is not a regular file"));
+  EXPECT_TRUE(mentions(test::error_of([&] { write_robomimic(file_, "{}"); }), "it exists and is not a regular file"));
 }
 
 TEST_F(Robomimic, files_that_are_not_finished_do_not_appear) {

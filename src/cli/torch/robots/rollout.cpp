@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "base/atomic_file.h"
 #include "cli/app.h"
+#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "report/table.h"
@@ -55,7 +55,7 @@ void write_rollout_video(const std::string& file, const robots::Robot& robot, co
 }
 
 void run_rollout(const RolloutArguments& a, const Globals& globals) {
-  if (!a.video.empty()) check_writable(a.video);
+  check_output("--video", a.video, ".mp4");
   const TrainedPolicy opened = robots::open_policy(a.run);
   robots::RolloutOptions options{.seeds = {}, .sampler = a.sampler.empty() ? opened.policy->row().sampler : a.sampler};
   options.seeds.resize(static_cast<size_t>(a.episodes));
