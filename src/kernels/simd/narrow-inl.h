@@ -81,6 +81,13 @@ class NarrowPass {
     rows_to_channels({from.row(cls_), from.stride}, patches_, channels, array(row));
   }
 
+  void transpose_inputs() {
+    const AttentionShape& s = call_.shape;
+    transpose(call_.inputs.q, rows_.q, s.dim);
+    transpose(call_.inputs.k, rows_.k, s.dim);
+    transpose(call_.inputs.v, rows_.v, s.value_dim);
+  }
+
   /// The class tokens' rows with every channel in all lanes; `which` of four such arrays.
   NarrowPartner spread(const TokenView<const float>& view, int64_t channels, int64_t which) {
     const int64_t n = lanes<float>(), most = HWY_MAX(call_.shape.dim, call_.shape.value_dim);
@@ -209,9 +216,7 @@ class NarrowForward : public NarrowPass {
 
   void run() {
     const AttentionShape& s = call_.shape;
-    transpose(call_.inputs.q, rows_.q, s.dim);
-    transpose(call_.inputs.k, rows_.k, s.dim);
-    transpose(call_.inputs.v, rows_.v, s.value_dim);
+    transpose_inputs();
     const NarrowPartner k = spread(call_.inputs.k, s.dim, 0), v = spread(call_.inputs.v, s.value_dim, 1);
     for (int64_t t = 0; t < patches_; t += lanes<float>()) forward_block(t, k, v);
     const Rows<float> out = head_rows(call_.out);

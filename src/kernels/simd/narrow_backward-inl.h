@@ -19,9 +19,7 @@ class NarrowBackward : public NarrowPass {
 
   void run() {
     const AttentionShape& s = call_.shape;
-    transpose(call_.inputs.q, rows_.q, s.dim);
-    transpose(call_.inputs.k, rows_.k, s.dim);
-    transpose(call_.inputs.v, rows_.v, s.value_dim);
+    transpose_inputs();
     transpose(call_.grad_out, rows_.out, s.value_dim);
     const NarrowPartner k = spread(call_.inputs.k, s.dim, 0), v = spread(call_.inputs.v, s.value_dim, 1),
                         q = spread(call_.inputs.q, s.dim, 2), g = spread(call_.grad_out, s.value_dim, 3);
