@@ -12,6 +12,7 @@
 #include "analysis/ablations/results.h"
 #include "report/figure_json.h"
 #include "report/plot.h"
+#include "report/seeds.h"
 #include "report/table.h"
 
 namespace fib::report {
@@ -51,14 +52,6 @@ std::string measured_text(const analysis::Estimate& e) {
   if (e.count == 0) return "–";
   if (e.count == 1) return fmt::format("{:.2f}", e.mean);
   return fmt::format("{:.2f} ± {:.2f}", e.mean, e.deviation);
-}
-
-/// Below this p a difference is said to be larger than chance.
-constexpr double kSignificant = 0.05;
-
-std::string compared_text(const std::optional<analysis::PairedTest>& test) {
-  if (!test) return "–";
-  return fmt::format("{:+.2f}, p {:.3f}{}", test->difference, test->p, test->p < kSignificant ? " *" : "");
 }
 
 bool has_seeds(const std::vector<Run>& runs) {
@@ -209,7 +202,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
     for (const std::string& data : data_of(runs)) {
       cells.push_back(measured_text(ablations::measured(runs, r, data)));
       if (has_seeds(runs))
-        cells.push_back(r == baseline ? "" : compared_text(ablations::compared(runs, r, baseline, data)));
+        cells.push_back(r == baseline ? "" : difference_text(ablations::compared(runs, r, baseline, data)));
     }
     for (const std::string& data : in_paper) cells.push_back(paper_text(row, data));
     table.add_row(std::move(cells));

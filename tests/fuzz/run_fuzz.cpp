@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run directory as a stranger may send it: summary.json, metrics.jsonl and config.toml, in this order, divided by
-// bytes that no text holds.
+// bytes that no text holds. The first is also read as rows of runs that were kept.
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "fuzz.h"
-#include "report/run_record.h"
+#include "report/runs_json.h"
 #include "training/run/directory.h"
 
 namespace {
@@ -41,5 +41,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   write(files.metrics(), take_part(rest));
   write(files.config(), rest);
   fib::fuzz::refuse_or_succeed([&] { fib::report::read_run(folder); });
+  fib::fuzz::refuse_or_succeed([&] { fib::report::read_runs(files.summary()); });
   return 0;
 }

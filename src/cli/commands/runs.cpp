@@ -10,6 +10,7 @@
 #include "report/run_curves.h"
 #include "report/run_record.h"
 #include "report/runs_json.h"
+#include "report/seeds.h"
 #include "report/table.h"
 #include "report/words.h"
 #include "training/run/figures.h"
@@ -67,28 +68,52 @@ std::string results_table(const std::vector<RunRecord>& runs) {
   return table.to_string();
 }
 
+/// Empty where every result has one seed.
+std::string seeds_table(const std::vector<report::SeedGroup>& groups) {
+  if (groups.empty()) return "";
+  using enum Table::Align;
+  Table table({{"over seeds"}, {"seeds", right}, {"test", right}, {"against " + groups.front().name, right}});
+  for (const report::SeedGroup& g : groups)
+    table.add_row({g.name, fmt::format("{}", g.score.count), report::interval_text(g.score),
+                   &g == &groups.front() ? "" : report::difference_text(g.against_first)});
+  return "\n" + table.to_string() +
+         "\nMean ± half of its 95 % interval; against: the mean difference with the same seed, with p of a paired "
+         "t-test, * below 0.05.\n";
+}
+
 nlohmann::ordered_json runs_json(const std::vector<RunRecord>& runs) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const RunRecord& run : runs) rows.push_back(report::run_json(run));
-  return {{"rows", rows}};
+  return {{"rows", rows}, {"over_seeds", report::seeds_json(report::over_seeds(runs))}};
+}
+
+/// Sentences about single runs, where no table judges them together.
+std::string verdicts(const std::vector<RunRecord>& runs) {
+  std::string text;
+  for (size_t i = 1; i < runs.size(); ++i) text += printable(comparison(runs[i], runs.front()), 1000) + "\n";
+  return text;
 }
 
 void run(const RunsArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<RunRecord> runs;
-  for (const std::string& directory : a.directories) runs.push_back(report::read_run(directory));
+  for (const std::string& path : a.directories)
+    for (RunRecord& record : report::read_runs(path)) runs.push_back(std::move(record));
   if (a.json) {
     print_json(runs_json(runs));
   } else if (!globals.quiet) {
-    fmt::print("{}\n{}\n", runs_table(runs), results_table(runs));
-    for (size_t i = 1; i < runs.size(); ++i) fmt::print("{}\n", printable(comparison(runs[i], runs.front()), 1000));
+    const std::string together = seeds_table(report::over_seeds(runs));
+    fmt::print("{}\n{}{}", runs_table(runs), results_table(runs), together.empty() ? "\n" + verdicts(runs) : together);
   }
   for (const std::string& plot : a.plots)
     write_plot(draw(report::LinePlot{"", report::run_curve_panels(runs)}), plot, a.json || globals.quiet);
 }
 
 void declare(CLI::App& command, RunsArguments& a) {
-  command.add_option("DIR", a.directories, "directories of finished runs; others are compared with the first")
+  command
+      .add_option("DIR", a.directories,
+                  "directories of finished runs, or files of rows that --json wrote; others are compared with the "
+                  "first")
       ->required()
       ->expected(1, 64);
   command.add_option("--plot", a.plots, "loss and accuracy as .svg or .png; may be repeated")
@@ -96,7 +121,10 @@ void declare(CLI::App& command, RunsArguments& a) {
       ->expected(1)
       ->take_all();
   command.add_flag("--json", a.json, "for machines");
-  command.footer("Example: fib runs runs/full runs/fibottention --plot curves.svg");
+  command.footer(
+      "Runs that differ by their seed alone are one result, with an interval and a paired test against the first.\n"
+      "Example: fib runs runs/full runs/fibottention --plot curves.svg\n"
+      "Example: fib runs runs/full-0 runs/full-1 runs/fibottention-0 runs/fibottention-1 --json > kept.json");
 }
 
 }  // namespace

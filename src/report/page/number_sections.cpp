@@ -8,6 +8,7 @@
 #include "report/page/sections.h"
 #include "report/run_comparison.h"
 #include "report/run_curves.h"
+#include "report/seeds.h"
 #include "report/words.h"
 
 namespace fib::report {
@@ -101,6 +102,25 @@ std::string summary_section(const Page& page) {
       "class=\"words\">data</th><th scope=\"col\">seed</th><th scope=\"col\">samples to train / test</th><th "
       "scope=\"col\">finished (UTC)</th></tr></thead>\n<tbody>\n" +
           rows + "</tbody></table></div>\n");
+}
+
+std::string seeds_section(const Page& page) {
+  const std::vector<SeedGroup> groups = over_seeds(records(page));
+  if (groups.empty()) return "";
+  std::string rows;
+  for (const SeedGroup& g : groups)
+    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>\n", escaped_markup(g.name),
+                        g.score.count, interval_text(g.score),
+                        &g == &groups.front() ? "" : difference_text(g.against_first));
+  return section(
+      "seeds", "Over seeds",
+      "Runs that differ by their seed alone are one result: the mean with half of its 95 % interval. Against: the mean "
+      "difference with the same seed, with p of a paired t-test; a star marks what is more than chance.",
+      fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results over "
+                  "seeds\"><table><thead><tr><th scope=\"col\">result</th><th scope=\"col\">seeds</th><th "
+                  "scope=\"col\">test {}</th><th scope=\"col\">against {}</th></tr></thead><tbody>\n{}</tbody></table>"
+                  "</div>\n",
+                  escaped_markup(page.runs.front().record.score_label()), escaped_markup(groups.front().name), rows));
 }
 
 std::string curves_section(const Page& page) {

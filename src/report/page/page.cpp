@@ -19,9 +19,10 @@ struct Part {
   std::string (*make)(const Page&);
 };
 
-constexpr std::array<Part, 12> kParts = {{{"results", "Results", headline_section},
+constexpr std::array<Part, 13> kParts = {{{"results", "Results", headline_section},
                                           {"summary", "Summary", summary_section},
                                           {"summary", "Summary", policies_section},
+                                          {"seeds", "Over seeds", seeds_section},
                                           {"curves", "Learning curves", curves_section},
                                           {"episodes", "Episodes", episodes_section},
                                           {"cost", "Cost and accuracy", cost_section},

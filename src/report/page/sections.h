@@ -11,6 +11,8 @@ std::string headline_section(const Page& page);
 std::string summary_section(const Page& page);
 /// The summary of policies, which have other figures.
 std::string policies_section(const Page& page);
+/// Means and intervals, where several runs differ by their seed alone.
+std::string seeds_section(const Page& page);
 std::string episodes_section(const Page& page);
 std::string curves_section(const Page& page);
 std::string cost_section(const Page& page);

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/seeds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "report/run_comparison.h"
+
+namespace fib::report {
+namespace {
+
+/// Below this p a difference is said to be larger than chance.
+constexpr double kSignificant = 0.05;
+
+auto all_but_seed(const RunRecord& run) {
+  return std::tie(run.model, run.attention, run.data, run.score, run.epochs, run.train_samples, run.test_samples);
+}
+
+double shown_score(const RunRecord& run) { return run.score_scale() * run.test_score; }
+
+std::vector<SeedGroup> grouped_runs(const std::vector<RunRecord>& runs) {
+  std::vector<SeedGroup> groups;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const auto same = [&](const SeedGroup& g) { return all_but_seed(runs[g.runs.front()]) == all_but_seed(runs[i]); };
+    auto group = std::find_if(groups.begin(), groups.end(), same);
+    if (group == groups.end()) group = groups.insert(group, SeedGroup{});
+    group->runs.push_back(i);
+  }
+  return groups;
+}
+
+/// Every group by its attention, where that tells them apart.
+void name_groups(const std::vector<RunRecord>& runs, std::vector<SeedGroup>& groups) {
+  std::map<std::string, int> uses;
+  for (const SeedGroup& g : groups) ++uses[runs[g.runs.front()].attention];
+  for (SeedGroup& g : groups) {
+    const RunRecord& run = runs[g.runs.front()];
+    g.name = uses[run.attention] == 1 ? run.attention : fmt::format("{}, {}, {}", run.attention, run.model, run.data);
+  }
+}
+
+std::map<int64_t, double> scores_by_seed(const std::vector<RunRecord>& runs, const SeedGroup& group) {
+  std::map<int64_t, double> scores;
+  for (const size_t i : group.runs) scores.emplace(runs[i].seed, shown_score(runs[i]));
+  return scores;
+}
+
+analysis::Estimate score_of(const std::vector<RunRecord>& runs, const SeedGroup& group) {
+  std::vector<double> scores;
+  for (const auto& [seed, score] : scores_by_seed(runs, group)) scores.push_back(score);
+  return analysis::estimate(scores);
+}
+
+std::optional<analysis::PairedTest> paired(const std::vector<RunRecord>& runs, const SeedGroup& group,
+                                           const SeedGroup& first) {
+  if (!why_not_comparable(runs[group.runs.front()], runs[first.runs.front()]).empty()) return std::nullopt;
+  const std::map<int64_t, double> rival = scores_by_seed(runs, first);
+  std::vector<double> x, y;
+  for (const auto& [seed, score] : scores_by_seed(runs, group)) {
+    const auto found = rival.find(seed);
+    if (found == rival.end()) continue;
+    x.push_back(score);
+    y.push_back(found->second);
+  }
+  if (x.size() < 2) return std::nullopt;
+  return analysis::paired_t_test(x, y);
+}
+
+}  // namespace
+
+std::vector<SeedGroup> over_seeds(const std::vector<RunRecord>& runs) {
+  std::vector<SeedGroup> groups = grouped_runs(runs);
+  name_groups(runs, groups);
+  for (SeedGroup& group : groups) {
+    group.score = score_of(runs, group);
+    if (&group != &groups.front()) group.against_first = paired(runs, group, groups.front());
+  }
+  const bool several = std::any_of(groups.begin(), groups.end(), [](const SeedGroup& g) { return g.score.count > 1; });
+  return several ? groups : std::vector<SeedGroup>{};
+}
+
+std::string interval_text(const analysis::Estimate& score) {
+  if (score.count < 2) return fmt::format("{:.2f}", score.mean);
+  return fmt::format("{:.2f} ± {:.2f}", score.mean, score.half_width);
+}
+
+std::string difference_text(const std::optional<analysis::PairedTest>& test) {
+  if (!test) return "–";
+  return fmt::format("{:+.2f}, p {:.3f}{}", test->difference, test->p, test->p < kSignificant ? " *" : "");
+}
+
+nlohmann::ordered_json seeds_json(const std::vector<SeedGroup>& groups) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const SeedGroup& g : groups) {
+    nlohmann::ordered_json entry = {{"name", g.name}, {"seeds", g.score.count}, {"mean", g.score.mean}};
+    if (g.score.count > 1) entry.update({{"deviation", g.score.deviation}, {"half_width_95", g.score.half_width}});
+    if (g.against_first) entry.update({{"difference", g.against_first->difference}, {"p", g.against_first->p}});
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+}  // namespace fib::report
