@@ -1,37 +1,55 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Trains every row of docs/results.md, two at a time on one thread each, and prints the table. Finished rows are kept,
-# interrupted ones continued. Usage: scripts/results.sh [DIRECTORY=runs/results] [OPTION OF fib train...]
+# Trains the rows of docs/results.md on one thread each, and prints their table. Finished rows are kept, interrupted ones
+# continued; rows in docs/results/TABLE.json, which outlive their runs, are not trained again.
+# Usage: scripts/results.sh [whole|tenth] [DIRECTORY=runs/TABLE] [OPTION OF fib train...]
+#   whole   all of CIFAR-10, ten epochs, six mechanisms, three seeds
+#   tenth   5,000 images of CIFAR-10, four epochs, all mechanisms and three backbones
+#   JOBS=2  rows at a time
+#   AGAIN=1 train rows that were kept, too
+# The rows that are there now are written to DIRECTORY/rows.json: a copy of it is what docs/results keeps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fib=${FIB:-build/fib}
-out=${1:-runs/results}
-shift || true
-vit=vit_micro_patch2_28 convit=convit_micro_patch2_28 swin=swin_micro_patch2_window7_28
-# model, attention, seed; what the paper's claims rest on comes twice
-rows=(
-  "$vit fibottention 0" "$vit full 0" "$vit fibottention-modified 0" "$vit longformer 0"
-  "$vit fibottention:masking=zero 0" "$vit bigbird 0" "$vit fibottention 1" "$vit full 1"
-  "$vit fibottention-modified 1" "$vit longformer 1" "$vit sparse-transformer 0" "$vit random 0" "$vit efficient 0"
-  "$vit linformer 0" "$vit topk 0"
-  "$convit full 0" "$convit fibottention 0" "$convit full 1" "$convit fibottention 1"
-  "$swin full 0" "$swin fibottention 0" "$swin full 1" "$swin fibottention 1"
-)
+table=${1:-whole}
+out=${2:-runs/$table}
+shift $(($# < 2 ? $# : 2))
+kept=docs/results/cifar10-$table.json
+recipe=recipes/cifar10-$table.toml
+
+# model, attention, seed
+rows_of_whole() {
+  local seed attention
+  for seed in 0 1 2; do
+    for attention in full fibottention fibottention:masking=zero fibottention-modified longformer bigbird; do
+      echo "vit_nano_patch2_28 $attention $seed"
+    done
+  done
+}
+
+# What the paper's claims rest on comes twice.
+rows_of_tenth() {
+  local vit=vit_micro_patch2_28 convit=convit_micro_patch2_28 swin=swin_micro_patch2_window7_28
+  printf '%s\n' "$vit "{fibottention,full,fibottention-modified,longformer}" "{0,1}
+  printf '%s\n' "$vit "{fibottention:masking=zero,bigbird,sparse-transformer,random,efficient,linformer,topk}" 0"
+  printf '%s\n' {"$convit","$swin"}" "{full,fibottention}" "{0,1}
+}
 
 # MODEL ATTENTION SEED
-directory_of() {
+name_of() {
   local backbone=${1%%_*}-
-  echo "$out/${backbone#vit-}${2//[:=]/-}-$3"
+  echo "${backbone#vit-}${2//[:=]/-}-$3"
 }
+
+is_kept() { [[ -z ${AGAIN:-} && -e $kept ]] && grep -q "\"run\": \"$1\"" "$kept"; }
 
 train_row() {
   local dir
-  dir=$(directory_of "$1" "$2" "$3")
+  dir=$out/$(name_of "$1" "$2" "$3")
   [[ -e $dir/summary.json ]] && return
   local options=(--resume)
-  [[ -e $dir/state.pt ]] ||
-    options=(--recipe recipes/cifar10-results.toml --model "$1" --attention "$2" --seed "$3" "${@:4}")
+  [[ -e $dir/state.pt ]] || options=(--recipe "$recipe" --model "$1" --attention "$2" --seed "$3" "${@:4}")
   if "$fib" --threads 1 train --out "$dir" "${options[@]}" >>"$dir.log" 2>&1; then
     echo "trained $dir"
   else
@@ -39,19 +57,26 @@ train_row() {
   fi
 }
 
+[[ $table == whole || $table == tenth ]] || { echo "results: unknown table '$table', known: whole tenth" >&2; exit 2; }
 mkdir -p "$out"
+mapfile -t rows < <("rows_of_$table")
 for row in "${rows[@]}"; do
   read -r model attention seed <<<"$row"
-  while (($(jobs -rp | wc -l) >= 2)); do wait -n; done
+  is_kept "$(name_of "$model" "$attention" "$seed")" && continue
+  while (($(jobs -rp | wc -l) >= ${JOBS:-2})); do wait -n; done
   train_row "$model" "$attention" "$seed" "$@" &
 done
 wait
 
-finished=()
+present=()
+missing=0
+[[ -z ${AGAIN:-} && -e $kept ]] && present+=("$kept")
 for row in "${rows[@]}"; do
   read -r model attention seed <<<"$row"
-  dir=$(directory_of "$model" "$attention" "$seed")
-  [[ -e $dir/summary.json ]] && finished+=("$dir")
+  name=$(name_of "$model" "$attention" "$seed")
+  is_kept "$name" && continue
+  if [[ -e $out/$name/summary.json ]]; then present+=("$out/$name"); else missing=$((missing + 1)); fi
 done
-"$fib" runs "${finished[@]}" --plot "$out/curves.svg" | tee "$out/table.txt"
-((${#finished[@]} == ${#rows[@]}))
+"$fib" runs "${present[@]}" | tee "$out/table.txt"
+"$fib" runs "${present[@]}" --json >"$out/rows.json"
+((missing == 0)) || { echo "results: $missing rows are not there yet" >&2; exit 1; }

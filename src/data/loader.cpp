@@ -69,7 +69,8 @@ Batch Loader::make_batch(uint64_t epoch, const std::vector<size_t>& order, size_
 }
 
 void Loader::add_sample(Batch& batch, size_t index, size_t slot) const {
-  CounterRng rng = stream_for(options_.sampler.seed, RandomUse::sample, batch.epoch, index);
+  const size_t drawn = index + sampler_.repetition(batch.step, slot) * dataset_->size();
+  CounterRng rng = stream_for(options_.sampler.seed, RandomUse::sample, batch.epoch, drawn);
   std::vector<Image> frames = read_or_replace(batch, index, rng);
   pipeline_.apply(std::move(frames), rng, &batch.images[slot * pipeline_.values()]);
   batch.labels[slot] = dataset_->label(index);

@@ -16,6 +16,7 @@ namespace {
 void check(size_t size, const SamplerOptions& options) {
   const auto refuse = [](const std::string& what) { throw std::invalid_argument(what); };
   if (options.batch == 0) refuse("batch size 0: accepted is 1 or more");
+  if (options.repeats == 0) refuse("0 repeats of each image: accepted is 1 or more");
   if (options.world == 0 || options.rank >= options.world)
     refuse(fmt::format("rank {} of {}: accepted are ranks from 0 to below the number of ranks", options.rank,
                        options.world));
@@ -37,9 +38,11 @@ Sampler::Sampler(size_t dataset_size, const SamplerOptions& options) : size_(dat
 std::vector<size_t> Sampler::order(uint64_t epoch) const {
   std::vector<size_t> order(size_);
   std::iota(order.begin(), order.end(), size_t{0});
-  if (!options_.shuffle) return order;
-  CounterRng rng(options_.seed, {static_cast<uint64_t>(RandomUse::order), epoch});
-  shuffle(order, rng);
+  if (options_.shuffle) {
+    CounterRng rng(options_.seed, {static_cast<uint64_t>(RandomUse::order), epoch});
+    shuffle(order, rng);
+  }
+  for (size_t i = size_; i-- > 0;) order[i] = order[i / options_.repeats];
   return order;
 }
 

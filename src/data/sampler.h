@@ -15,6 +15,7 @@ struct SamplerOptions {
   uint64_t seed = 0;
   bool shuffle = true;    ///< off: every epoch in the dataset's order
   bool drop_last = true;  ///< leave out the incomplete batch at the end of an epoch
+  size_t repeats = 1;     ///< of each image, one after the other; an epoch is as long, and sees as many fewer images
 };
 
 class Sampler {
@@ -29,6 +30,10 @@ class Sampler {
   std::vector<size_t> order(uint64_t epoch) const;
   /// This rank's part of a global batch: every world-th element, from `rank`.
   std::vector<size_t> part(const std::vector<size_t>& order, size_t step) const;
+  /// Which repetition of its image, from 0, stands at `slot` of this rank's part.
+  size_t repetition(size_t step, size_t slot) const {
+    return (step * options_.batch + options_.rank + slot * options_.world) % options_.repeats;
+  }
 
  private:
   size_t size_;

@@ -112,6 +112,26 @@ TEST(Loader, an_image_is_augmented_alike_on_any_rank) {
   EXPECT_EQ(seen, size_t{64});
 }
 
+TEST(Loader, augments_every_repetition_of_an_image_anew_and_alike_on_any_rank) {
+  const auto data = test::counting_dataset(64);
+  std::map<size_t, std::set<std::vector<float>>> alone, shared;
+  const auto collect = [&](const LoaderOptions& mine, auto& into) {
+    for (const Batch& batch : all_batches(Loader(data, Pipeline(grey_config()), mine), 2))
+      for (size_t i = 0; i < batch.size(); ++i)
+        into[batch.indices[i]].insert({&batch.images[64 * i], &batch.images[64 * i] + 64});
+  };
+  LoaderOptions repeated = options(1);
+  repeated.sampler.repeats = 4;
+  collect(repeated, alone);
+  EXPECT_EQ(alone.size(), size_t{16}) << "a quarter of the images";
+  size_t views = 0;
+  for (const auto& [index, different] : alone) views += different.size();
+  EXPECT_GT(views, size_t{48}) << "few of the 64 are alike";
+  repeated.sampler.world = 2;
+  for (repeated.sampler.rank = 0; repeated.sampler.rank < 2; ++repeated.sampler.rank) collect(repeated, shared);
+  EXPECT_EQ(shared, alone);
+}
+
 TEST(Loader, epochs_differ_in_order_augmentation_and_mixing) {
   const Loader loader(test::counting_dataset(64), Pipeline(grey_config()), options(1));
   const auto first = all_batches(loader, 0), second = all_batches(loader, 1);

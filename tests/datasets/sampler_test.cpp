@@ -65,6 +65,22 @@ TEST(Sampler, an_incomplete_batch_is_shared_too) {
   EXPECT_TRUE(b.part(b.order(0), 1).empty());
 }
 
+TEST(Sampler, repeats_an_image_in_a_row_and_sees_as_many_fewer) {
+  const Sampler once(10, {.batch = 5, .seed = 1}), thrice(10, {.batch = 5, .seed = 1, .repeats = 3});
+  const auto order = once.order(2), repeated = thrice.order(2);
+  ASSERT_EQ(repeated.size(), size_t{10});
+  for (size_t i = 0; i < 10; ++i) EXPECT_EQ(repeated[i], order[i / 3]);
+  EXPECT_EQ(thrice.steps_per_epoch(), size_t{2});
+}
+
+TEST(Sampler, repetitions_are_counted_over_all_ranks) {
+  for (size_t rank : {0, 1}) {
+    const Sampler sampler(12, {.batch = 4, .rank = rank, .world = 2, .seed = 1, .repeats = 3});
+    for (size_t step : {0, 1, 2})
+      for (size_t slot : {0, 1}) EXPECT_EQ(sampler.repetition(step, slot), (4 * step + rank + 2 * slot) % 3);
+  }
+}
+
 TEST(Sampler, every_position_is_equally_likely) {
   std::vector<int> counts(10);
   for (uint64_t epoch = 0; epoch < 5000; ++epoch) {

@@ -86,6 +86,8 @@ std::vector<Option> augment_options() {
        "of brightness, contrast, saturation; unused with rand_augment", kNotNegative},
       {"augment", "rand_augment", &Recipe::rand_augment, "such as rand-m15-n2-mstd1.0-inc1; empty: none"},
       {"augment", "random_erasing", &Recipe::random_erasing, "probability of a box of noise", kShare},
+      {"augment", "repeated_augmentation", &Recipe::repeated_augmentation,
+       "times in a row that an image is seen, augmented anew; an epoch has as many fewer images", kAtLeastOne},
       {"augment", "mixup", &Recipe::mixup, "alpha of mixup; 0: off", kNotNegative},
       {"augment", "cutmix", &Recipe::cutmix, "alpha of cutmix; 0: off", kNotNegative},
       {"augment", "mix_probability", &Recipe::mix_probability, "that a batch is mixed at all", kShare},

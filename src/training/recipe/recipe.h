@@ -52,6 +52,7 @@ struct Recipe {
   double color_jitter = 0;
   std::string rand_augment;
   double random_erasing = 0;
+  int64_t repeated_augmentation = 1;
   double mixup = 0;
   double cutmix = 0;
   double mix_probability = 1;

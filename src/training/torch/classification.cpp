@@ -144,6 +144,7 @@ LoaderOptions loader_options(const Recipe& recipe, const RankInfo& rank) {
 std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, const PipelineConfig& view,
                                         const RankInfo& rank) {
   LoaderOptions options = loader_options(recipe, rank);
+  options.sampler.repeats = static_cast<size_t>(recipe.repeated_augmentation);
   options.mix = {.mixup_alpha = recipe.mixup,
                  .cutmix_alpha = recipe.cutmix,
                  .probability = recipe.mix_probability,

@@ -101,9 +101,17 @@ TEST(Ablations, may_have_recipes_of_their_own) {
   EXPECT_EQ(tiny[2].data, "fight");
   EXPECT_EQ(tiny[2].recipe.model, "timesformer_tiny_patch16_224");
   EXPECT_EQ(tiny[2].recipe.attention, "fibottention:wmin=1,wmax=N");
-  EXPECT_FALSE(has_scale(video, Scale::small));
-  EXPECT_TRUE(mentions(error_of([&] { plan(video, request(folder.path(), Scale::small)); }),
+  Ablation shorter = video;
+  shorter.recipes.erase("small");
+  EXPECT_FALSE(has_scale(shorter, Scale::small));
+  EXPECT_TRUE(mentions(error_of([&] { plan(shorter, request(folder.path(), Scale::small)); }),
                        "table-video has no recipes for the scale small"));
+}
+
+TEST(Ablations, can_be_trained_at_every_scale) {
+  for (const Ablation& a : read_ablations(kRecipes / "ablations"))
+    for (Scale scale : {Scale::tiny, Scale::small, Scale::paper})
+      EXPECT_TRUE(a.rows.empty() || has_scale(a, scale)) << a.name << " " << word_of(scale);
 }
 
 TEST(Ablations, may_have_several_backbones) {
