@@ -42,7 +42,7 @@ name_of() {
   echo "${backbone#vit-}${2//[:=]/-}-$3"
 }
 
-is_kept() { [[ -z ${AGAIN:-} && -e $kept ]] && grep -q "\"run\": \"$1\"" "$kept"; }
+is_kept() { [[ -z ${AGAIN:-} && -e $kept ]] && grep -q "\"run\":\"$1\"" "$kept"; }
 
 train_row() {
   local dir
@@ -78,5 +78,5 @@ for row in "${rows[@]}"; do
   if [[ -e $out/$name/summary.json ]]; then present+=("$out/$name"); else missing=$((missing + 1)); fi
 done
 "$fib" runs "${present[@]}" | tee "$out/table.txt"
-"$fib" runs "${present[@]}" --json >"$out/rows.json"
+"$fib" runs "${present[@]}" --json | sed 's/},{/},\n{/g' >"$out/rows.json" # a row a line, for those who compare versions
 ((missing == 0)) || { echo "results: $missing rows are not there yet" >&2; exit 1; }

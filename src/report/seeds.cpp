@@ -90,7 +90,8 @@ std::string interval_text(const analysis::Estimate& score) {
 
 std::string difference_text(const std::optional<analysis::PairedTest>& test) {
   if (!test) return "–";
-  return fmt::format("{:+.2f}, p {:.3f}{}", test->difference, test->p, test->p < kSignificant ? " *" : "");
+  const std::string p = test->p < 0.001 ? "p < 0.001" : fmt::format("p {:.3f}", test->p);
+  return fmt::format("{:+.2f}, {}{}", test->difference, p, test->p < kSignificant ? " *" : "");
 }
 
 nlohmann::ordered_json seeds_json(const std::vector<SeedGroup>& groups) {

@@ -50,6 +50,13 @@ TEST(OverSeeds, pairs_results_by_their_seed) {
   EXPECT_NEAR(groups[1].against_first->p, reference.p, 1e-9);
 }
 
+TEST(OverSeeds, marks_what_is_more_than_chance) {
+  EXPECT_EQ(difference_text(analysis::PairedTest{3, 1.5, 0.2}), "+1.50, p 0.200");
+  EXPECT_EQ(difference_text(analysis::PairedTest{3, -1.5, 0.04}), "-1.50, p 0.040 *");
+  EXPECT_EQ(difference_text(analysis::PairedTest{3, 1.5, 0.0002}), "+1.50, p < 0.001 *");
+  EXPECT_EQ(difference_text({}), "–");
+}
+
 TEST(OverSeeds, says_nothing_of_single_runs) {
   EXPECT_TRUE(over_seeds({record("full", 0, 0.6), record("fibottention", 0, 0.6)}).empty());
   EXPECT_TRUE(over_seeds({}).empty());
