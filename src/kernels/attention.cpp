@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fibottention/attention.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/checks.h"
 #include "kernels/class_tokens.h"
+#include "kernels/kept_pairs.h"
 #include "kernels/narrow.h"
 #include "kernels/tiles.h"
 
@@ -70,19 +72,33 @@ kernels::Workspace<T>& workspace() {
   return kept;
 }
 
-template <class T>
+/// All tiles of some heads: heads_of(group, body) calls body(b, h) for those of which a task computes the same tile.
+template <class T, class HeadsOf>
 void run_tiles(const Call<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
-               void (*join)(const Call<T>&, TileIndex), const Grouping& grouping) {
+               void (*join)(const Call<T>&, TileIndex), int64_t groups, const HeadsOf& heads_of) {
   const bool joins = call.support->cls() > 0;
   ChunkCounter counter(joins ? call.shape.batch * call.shape.heads : 0, chunks);
-  parallel_tasks(grouping.samples * grouping.heads * chunks.tiles, [&](int64_t task) {
-    grouping.for_each(call.shape, task / chunks.tiles, [&](int64_t b, int64_t h) {
+  parallel_tasks(groups * chunks.tiles, [&](int64_t task) {
+    heads_of(task / chunks.tiles, [&](int64_t b, int64_t h) {
       const TileIndex at{b, h, task % chunks.tiles};
       tile_function(call, at, workspace<T>());
       if (joins && counter.last(call.head_index(b, h), at.tile)) join(call, at);
     });
   });
 }
+
+/// Heads [begin, end) of all samples' heads, each for itself.
+struct HeadRange {
+  int64_t begin, end, heads;  ///< heads of a sample
+
+  template <class Body>
+  void operator()(int64_t group, const Body& body) const {
+    body((begin + group) / heads, (begin + group) % heads);
+  }
+  int64_t count() const { return end - begin; }
+};
+
+HeadRange all_heads(const AttentionShape& shape) { return {0, shape.batch * shape.heads, shape.heads}; }
 
 /// sum [B,H,e] over tokens of weight · row, weights [B,H,tokens] or all 1; in float64, because it stands for all keys.
 template <class T>
@@ -99,6 +115,76 @@ std::unique_ptr<double[]> column_sums(const AttentionShape& shape, const TokenVi
     }
   });
   return sums;
+}
+
+template <class T, class HeadsOf>
+void query_gradients(Call<T>& call, int64_t groups, const HeadsOf& heads_of) {
+  const auto partials = make_partials(call, call.query_chunks, call.shape.dim);
+  const auto tile_function = kernels::tiles_of_target<T>(kernels::chosen_target()).backward_queries;
+  run_tiles(call, call.query_chunks, tile_function, kernels::join_query_gradients<T>, groups, heads_of);
+}
+
+template <class T>
+void key_gradients(Call<T>& call, const HeadRange& heads) {
+  const auto partials = make_partials(call, call.key_chunks, call.shape.dim + call.shape.value_dim);
+  const auto tile_function = kernels::tiles_of_target<T>(kernels::chosen_target()).backward_keys;
+  run_tiles(call, call.key_chunks, tile_function, kernels::join_key_gradients<T>, heads.count(), heads);
+}
+
+/// Memory of kept pairs: fresh pages would cost more than what is written to them.
+template <class T>
+T* kept_memory(int64_t values) {
+  thread_local kernels::Buffer<T> memory;
+  return memory.ensure(static_cast<size_t>(values));
+}
+
+/// All tiles of one head, one after another.
+template <class T>
+void run_head(const Call<T>& call, TileIndex at, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
+              void (*join)(const Call<T>&, TileIndex)) {
+  for (at.tile = 0; at.tile < chunks.tiles; ++at.tile) tile_function(call, at, workspace<T>());
+  if (call.support->cls() > 0) join(call, at);
+}
+
+/// A task is a head, and what its queries read and keep is in the caches when its keys need it.
+template <class T>
+void backward_by_heads(const Call<T>& call, int64_t values) {
+  const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
+  Call<T> for_queries = call, for_keys = call;
+  const auto query_partials = make_partials(for_queries, call.query_chunks, call.shape.dim);
+  const auto key_partials = make_partials(for_keys, call.key_chunks, call.shape.dim + call.shape.value_dim);
+  parallel_tasks(call.shape.batch * call.shape.heads, [&](int64_t head) {
+    const TileIndex at{head / call.shape.heads, head % call.shape.heads, 0};
+    Call<T> queries = for_queries, keys = for_keys;
+    queries.kept.data = keys.kept.data = kept_memory<T>(values);
+    queries.kept.first_head = keys.kept.first_head = head;
+    run_head(queries, at, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>);
+    run_head(keys, at, call.key_chunks, tiles.backward_keys, kernels::join_key_gradients<T>);
+  });
+}
+
+/// Tasks are tiles, of so few heads at a time that their rows are still near when the keys need them.
+template <class T>
+void backward_by_tiles(Call<T>& call, int64_t values, int64_t heads_at_once) {
+  const int64_t all = call.shape.batch * call.shape.heads;
+  call.kept.data = kept_memory<T>(values * heads_at_once);
+  for (int64_t head = 0; head < all; head += heads_at_once) {
+    const HeadRange heads{head, std::min(head + heads_at_once, all), call.shape.heads};
+    call.kept.first_head = head;
+    query_gradients(call, heads.count(), heads);
+    key_gradients(call, heads);
+  }
+}
+
+template <class T>
+void backward_with_kept_pairs(Call<T>& call, const kernels::KeptPairsPlan& plan) {
+  const int64_t values = 2 * plan.rows * call.shape.query_tokens;
+  call.kept.rows = plan.rows;
+  if (plan.by_heads) {
+    backward_by_heads(call, values);
+  } else {
+    backward_by_tiles(call, values, plan.heads_at_once);
+  }
 }
 
 }  // namespace
@@ -118,7 +204,8 @@ void attention_forward(const SupportSet& support, const AttentionShape& shape, c
   std::unique_ptr<double[]> sums;
   if (options.masking == Masking::zero) sums = column_sums<T>(shape, inputs.v, shape.key_tokens, nullptr);
   call.column_sum = sums.get();
-  run_tiles(call, call.query_chunks, tiles.forward, kernels::join_forward<T>, {shape.batch, shape.heads});
+  const HeadRange heads = all_heads(shape);
+  run_tiles(call, call.query_chunks, tiles.forward, kernels::join_forward<T>, heads.count(), heads);
 }
 
 template <class T>
@@ -126,7 +213,6 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
                         TokenView<const T> out, const T* lse, TokenView<const T> grad_out,
                         const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
   kernels::check_backward(support, shape, inputs, out, lse, grad_out, gradients, options);
-  const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
   Call<T> call = make_call(support, shape, inputs, options);
   call.set_backward(out, lse, grad_out, gradients);
   if constexpr (std::is_same_v<T, float>) {
@@ -138,15 +224,16 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
   call.delta = delta.get();
   call.rest = zero ? rest.get() : nullptr;
 
-  auto partials = make_partials(call, call.query_chunks, shape.dim);
-  run_tiles(call, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>,
-            kernels::group_by_bias(shape, gradients.dbias));
-
+  if (const kernels::KeptPairsPlan plan = kernels::plan_kept_pairs(call); plan.rows > 0) {
+    return backward_with_kept_pairs(call, plan);
+  }
+  const Grouping grouping = kernels::group_by_bias(shape, gradients.dbias);
+  query_gradients(call, grouping.samples * grouping.heads,
+                  [&](int64_t group, const auto& body) { grouping.for_each(shape, group, body); });
   std::unique_ptr<double[]> sums;
   if (zero) sums = column_sums<T>(shape, grad_out, shape.query_tokens, rest.get());
   call.column_sum = sums.get();
-  partials = make_partials(call, call.key_chunks, shape.dim + shape.value_dim);
-  run_tiles(call, call.key_chunks, tiles.backward_keys, kernels::join_key_gradients<T>, {shape.batch, shape.heads});
+  key_gradients(call, all_heads(shape));
 }
 
 #define FIB_INSTANTIATE(T)                                                                                            \

@@ -65,6 +65,16 @@ struct Arguments {
   }
 };
 
+/// Of every pair of some heads what its query's gradient computed and its key's gradients need too: the weight of dout
+/// in dv, and that of q in dk. A head has 2C + S rows of T values, for C class tokens and S signed offsets: row c is
+/// class token c as a key, by query; row C + c is it as a query, by key; row 2C + s is shift s, by query.
+template <class T>
+struct KeptPairs {
+  T* data = nullptr;  ///< [heads,2,rows,T]
+  int64_t rows = 0;
+  int64_t first_head = 0;  ///< as head_index counts them
+};
+
 template <class T>
 struct Call : Arguments<T> {
   uint64_t id = 0;  ///< never the same twice: a thread's copies of rows belong to one call
@@ -73,6 +83,7 @@ struct Call : Arguments<T> {
   T* rest = nullptr;                   ///< [B,H,Tq] probability of an excluded pair; masking zero only
   const double* column_sum = nullptr;  ///< [B,H,e] of v, or of rest·grad_out in backward; masking zero only
   T* partials = nullptr;               ///< [B,H,cls,chunks,partial_size]
+  KeptPairs<T> kept;                   ///< what the queries' gradients leave for those of the keys, if anything
   int64_t partial_size = 0;
   ClassChunks query_chunks, key_chunks;
 };

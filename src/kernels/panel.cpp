@@ -6,25 +6,26 @@
 namespace fib::kernels {
 namespace {
 
-void add_offset(const Neighbourhood& n, int64_t offset, bool full_block, int64_t lanes, Panel& panel) {
+/// `shift` is the offset's number as the query sees it.
+void add_offset(const Neighbourhood& n, int64_t offset, int32_t shift, bool full_block, int64_t lanes, Panel& panel) {
   const int64_t first = panel.self + offset, last = first + panel.rows - 1;
   if (last < n.cls || first >= n.other_end) return;
   if (full_block && first >= n.cls && first + lanes <= n.other_end) {
-    panel.strips.push_back({first, 1});
+    panel.strips.push_back({first, 1, shift});
   } else {
-    panel.edge_offsets.push_back(offset);
+    panel.edges.push_back({offset, shift});
   }
 }
 
 void add_loose_row(const Neighbourhood& n, int64_t row, bool with_class_tokens, Panel& panel) {
   const int64_t self = panel.self + row;
-  for (int64_t c = 0; with_class_tokens && c < n.class_end; ++c) panel.add_loose(row, c);
-  for (int64_t offset : panel.edge_offsets) {
-    const int64_t other = self + offset;
-    if (other >= n.cls && other < n.other_end) panel.add_loose(row, other);
+  for (int64_t c = 0; with_class_tokens && c < n.class_end; ++c) panel.add_loose(row, c, 0);
+  for (const Panel::Edge& edge : panel.edges) {
+    const int64_t other = self + edge.offset;
+    if (other >= n.cls && other < n.other_end) panel.add_loose(row, other, edge.shift);
   }
   for (int32_t other : n.pairs_of(self)) {
-    if (other < n.other_end) panel.add_loose(row, other);
+    if (other < n.other_end) panel.add_loose(row, other, 0);
   }
 }
 
@@ -32,14 +33,15 @@ void add_loose_row(const Neighbourhood& n, int64_t row, bool with_class_tokens, 
 
 void Panel::clear(int64_t first_row, int64_t step, int64_t row_count) {
   self = first_row, self_step = step, rows = row_count;
-  strips.clear(), lane.clear(), token.clear(), edge_offsets.clear();
+  strips.clear(), lane.clear(), token.clear(), shift.clear(), edges.clear();
   loose_begin.assign(1, 0);
   next.clear();
 }
 
-void Panel::add_loose(int64_t row, int64_t other) {
+void Panel::add_loose(int64_t row, int64_t other, int32_t pair_shift) {
   lane.push_back(static_cast<int32_t>(row));
   token.push_back(static_cast<int32_t>(other));
+  shift.push_back(pair_shift);
 }
 
 Neighbourhood keys_of_queries(const SupportSet& support, int64_t h, int64_t key_end) {
@@ -54,13 +56,14 @@ Neighbourhood queries_of_keys(const SupportSet& support, int64_t h, int64_t quer
 void collect_block(const Neighbourhood& n, int64_t self, int64_t rows, int64_t lanes, Panel& panel) {
   panel.clear(self, 1, rows);
   const bool full = rows == lanes;
-  for (int64_t c = 0; full && c < n.class_end; ++c) panel.strips.push_back({c, 0});
-  if (n.head->diagonal) add_offset(n, 0, full, lanes, panel);
-  for (int64_t o : n.head->offsets) {
-    if (n.below) add_offset(n, -o, full, lanes, panel);
-    if (n.above) add_offset(n, o, full, lanes, panel);
+  for (int64_t c = 0; full && c < n.class_end; ++c) panel.strips.push_back({c, 0, 0});
+  if (n.head->diagonal) add_offset(n, 0, 0, full, lanes, panel);
+  for (size_t i = 0; i < n.head->offsets.size(); ++i) {
+    const int64_t o = n.head->offsets[i];
+    if (n.below) add_offset(n, -o, shift_index(i, !n.self_is_query), full, lanes, panel);
+    if (n.above) add_offset(n, o, shift_index(i, n.self_is_query), full, lanes, panel);
   }
-  if (full && panel.edge_offsets.empty() && n.head->pairs.empty()) {
+  if (full && panel.edges.empty() && n.head->pairs.empty()) {
     panel.loose_begin.resize(static_cast<size_t>(rows) + 1, 0);
     return;
   }
@@ -72,8 +75,8 @@ void collect_block(const Neighbourhood& n, int64_t self, int64_t rows, int64_t l
 
 void collect_class_token(int64_t class_token, int64_t begin, int64_t end, int64_t lanes, Panel& panel) {
   panel.clear(class_token, 0, 1);
-  for (; begin + lanes <= end; begin += lanes) panel.strips.push_back({begin, 1});
-  for (; begin < end; ++begin) panel.add_loose(0, begin);
+  for (; begin + lanes <= end; begin += lanes) panel.strips.push_back({begin, 1, 0});
+  for (; begin < end; ++begin) panel.add_loose(0, begin, 0);
   panel.loose_begin.push_back(panel.loose());
 }
 

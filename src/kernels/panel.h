@@ -19,16 +19,25 @@ namespace fib::kernels {
 struct Strip {
   int64_t first;  ///< other token of lane 0
   int64_t step;   ///< 1, or 0 where all lanes meet the same class token
+  int32_t shift;  ///< of an offset: which one, see shift_index
 };
+
+/// Signed offsets, key less query, as numbers: the diagonal, then offset i of the head downwards and upwards.
+inline int32_t shift_index(size_t i, bool upwards) { return static_cast<int32_t>(2 * i) + (upwards ? 2 : 1); }
 
 struct Panel {
   int64_t self = 0;       ///< token of lane 0
   int64_t self_step = 1;  ///< 0 where all lanes are the same class token
   int64_t rows = 0;       ///< lanes in use
   std::vector<Strip> strips;
-  std::vector<int32_t> lane, token;   ///< loose pairs, ascending lanes
-  std::vector<int64_t> loose_begin;   ///< [rows + 1]
-  std::vector<int64_t> edge_offsets;  ///< signed offsets that reach only some rows of this block
+  std::vector<int32_t> lane, token;  ///< loose pairs, ascending lanes
+  std::vector<int32_t> shift;        ///< of loose pairs: as in Strip where they lie on an offset
+  std::vector<int64_t> loose_begin;  ///< [rows + 1]
+  struct Edge {
+    int64_t offset;
+    int32_t shift;
+  };
+  std::vector<Edge> edges;  ///< signed offsets, other less self, that reach only some rows of this block
 
   NextRows next;  ///< to be fetched meanwhile
 
@@ -37,7 +46,7 @@ struct Panel {
     return loose_begin[static_cast<size_t>(row) + 1] - loose_begin[static_cast<size_t>(row)];
   }
   void clear(int64_t first_row, int64_t step, int64_t row_count);
-  void add_loose(int64_t row, int64_t other);
+  void add_loose(int64_t row, int64_t other, int32_t pair_shift);
 };
 
 /// What a self token of one head may meet, seen from the query's or from the key's side.

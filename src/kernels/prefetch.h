@@ -42,10 +42,13 @@ class NextRows {
     most_rows_ = std::max(most_rows_, count);
   }
 
-  /// Part i of n of all rows.
-  void fetch(int64_t i, int64_t n) const {
+  /// Parts [begin, end) of n of all rows.
+  void fetch(size_t begin, size_t end, size_t n) const {
     if (runs_.empty()) return;
-    const int64_t from = most_rows_ * i / n, to = most_rows_ * (i + 1) / n;
+    const auto rows_before = [&](size_t part) {
+      return most_rows_ * static_cast<int64_t>(part) / static_cast<int64_t>(n);
+    };
+    const int64_t from = rows_before(begin), to = rows_before(end);
     for (const Run& run : runs_) {
       for (int64_t row = from; row < std::min(to, run.rows); ++row) {
         const char* at = run.data + row * run.stride;

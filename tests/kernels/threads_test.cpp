@@ -26,16 +26,19 @@ void expect_equal_bits(const AttentionCase& c) {
 
 std::vector<AttentionCase> thread_cases() {
   AttentionCase plain{.batch = 2, .heads = 3, .patches = 700, .cls = 2, .dim = 32, .value_dim = 32};
-  AttentionCase packed = plain, bias = plain, shared = plain, zero = plain, random = plain, single = plain;
+  AttentionCase packed = plain, bias = plain, shared = plain, zero = plain, random = plain, single = plain,
+                many = plain;
   packed.layout = Layout::packed;
   bias.bias = BiasKind::grouped, bias.dropout = 0.2, bias.batch = 4;
   shared.bias = BiasKind::shared, shared.lengths = true;
   zero.masking = Masking::zero;
   random.support = SupportKind::bigbird;
   single.batch = single.heads = 1, single.patches = 5000, single.cls = 9, single.dim = single.value_dim = 8;
+  many.batch = 8, many.heads = 9, many.patches = 150, many.dim = many.value_dim = 64;
   plain.name = "plain", packed.name = "packed", bias.name = "bias_and_dropout", shared.name = "shared_bias_and_lengths";
   zero.name = "zero_masking", random.name = "explicit_pairs", single.name = "one_long_head_with_many_class_tokens";
-  return {plain, packed, bias, shared, zero, random, single};
+  many.name = "many_heads";
+  return {plain, packed, bias, shared, zero, random, single, many};
 }
 
 class Threads : public testing::TestWithParam<AttentionCase> {};

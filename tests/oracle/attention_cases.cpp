@@ -167,6 +167,24 @@ void add_narrow_heads(std::vector<AttentionCase>& cases) {
   }
 }
 
+/// So many heads that a task of backward is a head, with what its pairs leave for the gradients of keys; all that may
+/// change these pairs.
+void add_many_heads(std::vector<AttentionCase>& cases) {
+  int64_t i = 0;
+  for (SupportKind support : {SupportKind::fibonacci, SupportKind::local, SupportKind::diagonal}) {
+    for (int64_t patches : {1, 17, 48, 133}) {
+      AttentionCase c{.batch = 6, .heads = 12, .patches = patches, .cls = i % 4, .dim = 64, .value_dim = 40};
+      c.support = support;
+      c.layout = kLayouts[i % 5];
+      c.causal = i % 2 == 1;
+      c.lengths = i % 3 == 1;
+      c.dropout = i % 3 == 2 ? 0.2 : 0.0;
+      add(cases, c);
+      ++i;
+    }
+  }
+}
+
 /// Heads large enough for their rows to be copied together where they lie far apart.
 void add_large_heads(std::vector<AttentionCase>& cases) {
   for (Layout layout : {Layout::token_major, Layout::packed}) {
@@ -257,6 +275,7 @@ std::vector<AttentionCase> attention_cases() {
   add_dims_and_layouts(cases);
   add_supports(cases);
   add_narrow_heads(cases);
+  add_many_heads(cases);
   add_large_heads(cases);
   add_options(cases);
   return cases;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backward of one tile, seen from its queries (dq) or from its keys (dk, dv): probabilities are computed again from the
-// forward's log-sum-exp, and every gradient is gathered by the one tile that owns it. Included once per target.
+// forward's log-sum-exp, by the keys only where the queries did not keep them, and every gradient is gathered by the
+// one tile that owns it. Included once per target.
 //
 //   p = e^(s - lse), D = out·dout, ds = p (keep · dout·v - D), dq = scale Σ ds k, dk = scale Σ ds q, dv = Σ keep p dout
 #if defined(FIB_KERNELS_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -45,6 +46,8 @@ struct BackwardTile {
   const T *lse, *delta, *rest;
   T *scores = nullptr, *loose_scores = nullptr;      ///< scores, then probabilities
   T *products = nullptr, *loose_products = nullptr;  ///< keep · dout·v, then ds
+  T *kept_scores = nullptr, *kept_products = nullptr;
+  T* own_delta = nullptr;  ///< of the head, where its blocks sum it up themselves
 
   BackwardTile(const Call<T>& c, TileIndex tile, Workspace<T>& w, bool self_is_query_)
       : call(c),
@@ -59,6 +62,68 @@ struct BackwardTile {
     const int64_t first = c.head_index(tile.b, tile.h) * c.shape.query_tokens;
     lse = c.saved_lse + first, delta = c.delta + first;
     rest = c.rest == nullptr ? nullptr : c.rest + first;
+    if (c.kept.data == nullptr) return;
+    const int64_t size = c.kept.rows * c.shape.query_tokens;
+    kept_scores = c.kept.data + 2 * size * (c.head_index(tile.b, tile.h) - c.kept.first_head);
+    kept_products = kept_scores + size;
+  }
+
+  /// Where the pairs are kept of which lane 0 is (self, other); a step of 0 is a class token's.
+  int64_t place(int64_t self, int64_t self_step, int64_t other, int64_t other_step, int32_t shift) const {
+    const int64_t tokens = call.shape.query_tokens, cls = call.support->cls();
+    const int64_t query = self_is_query ? self : other, key = self_is_query ? other : self;
+    if ((self_is_query ? self_step : other_step) == 0) return (cls + query) * tokens + key;
+    if ((self_is_query ? other_step : self_step) == 0) return key * tokens + query;
+    return (2 * cls + shift) * tokens + query;
+  }
+
+  /// Calls strip(index of its first value, place) for every strip, pair(index, place) for every loose pair.
+  template <class VisitStrip, class VisitPair>
+  HWY_INLINE void for_each_place(const VisitStrip& strip, const VisitPair& pair) const {
+    const Panel& p = ws.panel;
+    int64_t i = 0;
+    for (const Strip& s : p.strips) {
+      strip(i, place(p.self, p.self_step, s.first, s.step, s.shift));
+      i += lanes<T>();
+    }
+    for (int64_t t = 0; t < p.loose(); ++t) {
+      const int64_t other = p.token[static_cast<size_t>(t)];
+      const int64_t step = p.self_step == 1 && other < call.support->cls() ? 0 : 1;
+      pair(t,
+           place(p.self + p.lane[static_cast<size_t>(t)], p.self_step, other, step, p.shift[static_cast<size_t>(t)]));
+    }
+  }
+
+  /// Leaves the weights of dv and dk for the keys' gradients.
+  void keep() {
+    const Tag<T> d;
+    value_weights();
+    for_each_place(
+        [&](int64_t i, int64_t to) HWY_ATTR {
+          hn::StoreU(hn::Load(d, scores + i), d, kept_scores + to);
+          hn::StoreU(hn::Load(d, products + i), d, kept_products + to);
+        },
+        [&](int64_t t, int64_t to) {
+          kept_scores[to] = loose_scores[t];
+          kept_products[to] = loose_products[t];
+        });
+  }
+
+  /// Takes them.
+  void recall() {
+    const Tag<T> d;
+    const Panel& p = ws.panel;
+    scores = strip_scratch(p, ws.scores), loose_scores = loose_scratch(p, ws.loose_scores);
+    products = strip_scratch(p, ws.products), loose_products = loose_scratch(p, ws.loose_products);
+    for_each_place(
+        [&](int64_t i, int64_t from) HWY_ATTR {
+          hn::Store(hn::LoadU(d, kept_scores + from), d, scores + i);
+          hn::Store(hn::LoadU(d, kept_products + from), d, products + i);
+        },
+        [&](int64_t t, int64_t from) {
+          loose_scores[t] = kept_scores[from];
+          loose_products[t] = kept_products[from];
+        });
   }
 
   int64_t query_of(int64_t t) const {
@@ -104,6 +169,7 @@ struct BackwardTile {
     dot_panel(p, self_is_query ? grad_out : v, self_is_query ? v : grad_out, call.shape.value_dim, T(1), products,
               loose_products);
     terms.drop(p, products, loose_products);
+    if (own_delta != nullptr && p.self_step == 1) sum_delta();
     for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
       const auto difference = hn::Sub(hn::Load(d, products + i), load_queries(delta, query, step));
       hn::Store(hn::Mul(hn::Load(d, scores + i), difference), d, products + i);
@@ -111,6 +177,22 @@ struct BackwardTile {
     for (int64_t t = 0; t < p.loose(); ++t) {
       loose_products[t] = loose_scores[t] * (loose_products[t] - delta[query_of(t)]);
     }
+  }
+
+  /// D = Σ p keep · dout·v of the block's queries, which spares reading out.
+  void sum_delta() {
+    const Tag<T> d;
+    const Panel& p = ws.panel;
+    auto sum = hn::Zero(d);
+    for_each_strip([&](int64_t i, int64_t, int64_t)
+                       HWY_ATTR { sum = hn::MulAdd(hn::Load(d, scores + i), hn::Load(d, products + i), sum); });
+    T* into = own_delta + p.self;
+    if (p.rows == lanes<T>()) {
+      hn::StoreU(sum, d, into);
+    } else {
+      store_first(sum, into, p.rows);
+    }
+    for (int64_t t = 0; t < p.loose(); ++t) into[p.lane[static_cast<size_t>(t)]] += loose_scores[t] * loose_products[t];
   }
 
   void multiply(T* values, T* loose, T factor) {
@@ -134,12 +216,17 @@ struct BackwardTile {
 
   /// Weights of the sums: products of those that make dq or dk, scores of those that make dv.
   void compute() {
+    if (!self_is_query && kept_scores != nullptr) return recall();
     probabilities();
     ws.panel.next.clear();
     score_gradients();
     terms.add_bias_gradient(ws.panel, products, loose_products);
     multiply(products, loose_products, call.scale);
-    if (!self_is_query) value_weights();
+    if (kept_scores != nullptr) {
+      keep();
+    } else if (!self_is_query) {
+      value_weights();
+    }
   }
 };
 
@@ -177,15 +264,20 @@ struct QueryGradients : BackwardTile<T> {
   using BackwardTile<T>::products, BackwardTile<T>::loose_products;
   Rows<const T> out;
   Rows<T> dq;
-  int64_t first;  ///< of this head's queries in delta and rest
+  int64_t first;                 ///< of this head's queries in delta and rest
+  bool owns_class_keys = false;  ///< whether this tile's chunk has the class tokens as keys
 
   QueryGradients(const Call<T>& c, TileIndex tile, Workspace<T>& w)
       : BackwardTile<T>(c, tile, w, true),
         out(head_rows(c.saved_out, tile)),
         dq(head_rows(c.gradients.dq, tile)),
-        first(c.head_index(tile.b, tile.h) * c.shape.query_tokens) {}
+        first(c.head_index(tile.b, tile.h) * c.shape.query_tokens) {
+    // With masking zero out holds more than the pairs of the support.
+    if (c.rest == nullptr) this->own_delta = c.delta + first;
+  }
 
   void prepare(int64_t begin, int64_t end) {
+    if (this->own_delta != nullptr) return;
     row_dots(this->grad_out, out, begin, end, call.shape.value_dim, call.delta + first);
   }
 
@@ -212,10 +304,21 @@ struct QueryGradients : BackwardTile<T> {
     row_dots(this->grad_out, out, 0, classes, call.shape.value_dim, into);
     this->delta = into;
     for (int64_t c = 0; chunk == 0 && call.rest != nullptr && c < classes; ++c) call.rest[first + c] = 0;
+    owns_class_keys = chunk == 0;
+  }
+
+  /// A pair of class tokens is looked up as the key's, and was kept as the query's.
+  void keep_class_pairs(int64_t query) {
+    const int64_t tokens = call.shape.query_tokens, cls = call.support->cls();
+    for (int64_t key = 0; key < HWY_MIN(cls, call.key_end(at.b)); ++key) {
+      this->kept_scores[key * tokens + query] = this->kept_scores[(cls + query) * tokens + key];
+      this->kept_products[key * tokens + query] = this->kept_products[(cls + query) * tokens + key];
+    }
   }
 
   void class_token(T* into) {
     this->compute();
+    if (owns_class_keys && this->kept_scores != nullptr) keep_class_pairs(ws.panel.self);
     sum_class_rows(ws, this->k, call.shape.dim, products, loose_products, into);
   }
 };

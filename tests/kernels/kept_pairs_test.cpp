@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which calls keep their pairs from the gradients of queries to those of keys, and that this changes nothing.
+#include "kernels/kept_pairs.h"
+
+#include "kernels/class_tokens.h"
+#include "oracle/case_run.h"
+
+namespace fib::test {
+namespace {
+
+kernels::KeptPairsPlan plan(const SupportSet& support, int64_t batch, Masking masking = Masking::exclude) {
+  kernels::Call<float> call;
+  call.support = &support;
+  call.shape = {batch, support.num_heads(), support.query_tokens(), support.key_tokens(), 64, 64};
+  call.options.masking = masking;
+  call.query_chunks = kernels::class_chunks(support.query_tokens(), support.cls());
+  return kernels::plan_kept_pairs(call);
+}
+
+SupportSet offsets(int64_t heads, int64_t patches, int64_t cls, std::vector<TokenPair> pairs = {}) {
+  std::vector<HeadPattern> patterns(static_cast<size_t>(heads), HeadPattern{0, {1, 2, 3}, true, pairs});
+  return SupportSet(patches, cls, patterns);
+}
+
+TEST(KeptPairs, rows_are_class_tokens_on_both_sides_and_signed_offsets) {
+  EXPECT_EQ(plan(offsets(3, 50, 2), 1).rows, 2 * 2 + 1 + 2 * 3);
+}
+
+TEST(KeptPairs, a_task_is_a_head_where_there_are_many) {
+  EXPECT_FALSE(plan(offsets(12, 50, 1), 5).by_heads);
+  EXPECT_TRUE(plan(offsets(12, 50, 1), 6).by_heads);
+}
+
+TEST(KeptPairs, of_long_heads_a_few_are_kept_at_a_time) {
+  EXPECT_EQ(plan(offsets(12, 784, 1), 1).heads_at_once, 12);  // 84 tiles
+  EXPECT_EQ(plan(offsets(12, 4096, 1), 1).heads_at_once, 2);  // 64 of 384 tiles
+  EXPECT_EQ(plan(offsets(12, 60000, 1), 1).heads_at_once, 1);
+}
+
+TEST(KeptPairs, none_where_those_of_one_head_would_take_more_than_32_MB) {
+  EXPECT_GT(plan(offsets(1, 400000, 1), 1).rows, 0);
+  EXPECT_EQ(plan(offsets(1, 500000, 1), 1).rows, 0);
+}
+
+TEST(KeptPairs, none_of_explicit_pairs_or_with_masking_zero) {
+  EXPECT_EQ(plan(offsets(2, 50, 1, {{7, 30}}), 1).rows, 0);
+  EXPECT_EQ(plan(offsets(2, 50, 1), 1, Masking::zero).rows, 0);
+}
+
+/// A bias gradient makes the keys compute their pairs again; a bias of zero changes no score.
+void expect_same_as_computed_again(AttentionCase c) {
+  const SupportSet support = c.make_support();
+  const OracleProblem plain = make_problem(c, support);
+  const std::vector<double> grad_out = make_grad_out(plain.shape);
+  AttentionCase with_bias = c;
+  with_bias.bias = BiasKind::shared;
+  OracleProblem zero = make_problem(with_bias, support);
+  std::fill(zero.bias.begin(), zero.bias.end(), 0.0);
+  for_each_target([&] {
+    const CaseResults kept = run_case<float>(c, plain, grad_out), again = run_case<float>(with_bias, zero, grad_out);
+    EXPECT_EQ(max_difference(kept.dq, again.dq), 0.0);
+    EXPECT_EQ(max_difference(kept.dk, again.dk), 0.0);
+    EXPECT_EQ(max_difference(kept.dv, again.dv), 0.0);
+  });
+}
+
+TEST(KeptPairs, give_to_the_bit_what_computing_them_again_gives) {
+  AttentionCase c{.batch = 2, .heads = 3, .patches = 300, .cls = 2, .dim = 64, .value_dim = 64};
+  expect_same_as_computed_again(c);
+  c.causal = true, c.dropout = 0.3, c.lengths = true;
+  expect_same_as_computed_again(c);
+  c.batch = 22, c.patches = 50;
+  expect_same_as_computed_again(c);
+}
+
+}  // namespace
+}  // namespace fib::test
