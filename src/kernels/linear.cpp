@@ -88,15 +88,17 @@ void linear_backward(const LinearShape& s, const LinearBackward& call) {
   const LinearTable& table = linear_table();
   const WeightTasks tasks(s);
   const bool together = tasks.small && call.dweight != nullptr;
-  const auto packed = floats(call.dx == nullptr ? 0 : s.from * s.to);
+  const auto packed = floats(call.dx == nullptr ? 0 : s.from * s.to),
+             own = floats(together || call.slope == nullptr ? 0 : s.rows * s.to);
+  const float* panels = call.dx == nullptr ? nullptr : packed.get();
   if (call.dx != nullptr) {
     parallel_tasks(table.panels(s.from), [&](int64_t p) { table.pack_inputs(s, call.weight, p, packed.get()); });
   }
-  if (call.dx != nullptr && !together) {
-    parallel_tasks(row_tasks(s), [&](int64_t task) { table.inputs(s, call, packed.get(), task, linear_scratch()); });
-  }
-  if (call.dweight != nullptr)
-    weight_gradients(s, call, tasks, together && call.dx != nullptr ? packed.get() : nullptr);
+  if (together) return weight_gradients(s, call, tasks, panels);
+  LinearBackward rest = call;
+  if (call.slope != nullptr) rest.grad_out = own.get(), rest.slope = nullptr;
+  parallel_tasks(row_tasks(s), [&](int64_t task) { table.inputs(s, call, panels, task, own.get()); });
+  if (call.dweight != nullptr) weight_gradients(s, rest, tasks, nullptr);
 }
 
 }  // namespace fib::kernels

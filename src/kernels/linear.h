@@ -57,7 +57,8 @@ struct LinearTable {
   void (*pack_outputs)(const LinearShape&, const float* weight, int64_t panel, float* into);
   void (*pack_inputs)(const LinearShape&, const float* weight, int64_t panel, float* into);
   void (*forward)(const LinearShape&, const LinearForward&, const float* packed, int64_t task);
-  void (*inputs)(const LinearShape&, const LinearBackward&, const float* packed, int64_t task, Buffer<float>& scratch);
+  /// Of one task's rows: where there is a slope, own [M,N] = the gradient before GELU; with `packed`, dx.
+  void (*inputs)(const LinearShape&, const LinearBackward&, const float* packed, int64_t task, float* own);
   /// Gradients of weights and, where the part has all their rows and `packed` is given, of its rows of the inputs.
   void (*weights)(const LinearShape&, const LinearBackward&, const float* packed, const WeightPart&,
                   Buffer<float>& scratch);

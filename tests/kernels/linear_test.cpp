@@ -94,13 +94,13 @@ LinearArrays computed(const LinearProblem& p) {
   return r;
 }
 
-/// Rows that fill no block, parts of rows, channels deeper than a panel, weights in one block and in several, and every
-/// small number of vectors of 512 bits as a width, the last of which are two of a panel or three.
+/// Rows that fill no block, parts of rows, channels deeper than a panel or a power of two, weights in one block and in
+/// several, and every small number of vectors of 512 bits as a width, the last of which are two of a panel or three.
 std::vector<LinearCase> linear_cases() {
-  return {{{5, 64, 32}, true, false},   {{101, 32, 96}, true, true},   {{601, 32, 64}, false, true},
-          {{9, 416, 32}, true, true},   {{7, 16, 48}, true, true},     {{103, 48, 16}, true, false},
-          {{97, 48, 144}, true, true},  {{193, 80, 112}, false, true}, {{1601, 16, 80}, true, true},
-          {{201, 272, 256}, true, true}};
+  return {{{5, 64, 32}, true, false},    {{101, 32, 96}, true, true},   {{601, 32, 64}, false, true},
+          {{9, 416, 32}, true, true},    {{7, 16, 48}, true, true},     {{103, 48, 16}, true, false},
+          {{97, 48, 144}, true, true},   {{193, 80, 112}, false, true}, {{1601, 16, 80}, true, true},
+          {{201, 272, 256}, true, true}, {{203, 1024, 80}, true, false}};
 }
 
 TEST(Linear, agrees_with_sums_in_double) {
@@ -119,17 +119,19 @@ TEST(Linear, agrees_with_sums_in_double) {
 }
 
 TEST(Linear, threads_do_not_change_a_bit) {
-  const LinearProblem p({{1201, 64, 96}, true, true});
-  const int before = omp_get_max_threads();
-  omp_set_num_threads(1);
-  const LinearArrays one = computed(p);
-  omp_set_num_threads(3);
-  const LinearArrays three = computed(p);
-  omp_set_num_threads(before);
-  EXPECT_EQ(one.out, three.out);
-  EXPECT_EQ(one.dx, three.dx);
-  EXPECT_EQ(one.dweight, three.dweight);
-  EXPECT_EQ(one.dbias, three.dbias);
+  for (const LinearShape& shape : {LinearShape{1601, 64, 96}, LinearShape{601, 272, 256}}) {
+    const LinearProblem p({shape, true, true});
+    const int before = omp_get_max_threads();
+    omp_set_num_threads(1);
+    const LinearArrays one = computed(p);
+    omp_set_num_threads(3);
+    const LinearArrays three = computed(p);
+    omp_set_num_threads(before);
+    EXPECT_EQ(one.out, three.out);
+    EXPECT_EQ(one.dx, three.dx);
+    EXPECT_EQ(one.dweight, three.dweight);
+    EXPECT_EQ(one.dbias, three.dbias);
+  }
 }
 
 TEST(Linear, takes_every_width_of_whole_vectors) {

@@ -89,17 +89,23 @@ HWY_INLINE NormalShare normal_share(Vec<float> x) {
   return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail)), e};
 }
 
-/// out = GELU(out) = out · Φ(out), and slope = GELU'(out) = Φ(out) + out · φ(out), which would need the same
-/// exponential again in backward.
-inline void gelu_rows(float* out, float* slope, int64_t rows, int64_t columns, int64_t stride) {
+/// Results before GELU of some columns of some rows, with nothing between them.
+struct Tile {
+  const float* data;
+  int64_t rows, columns;
+};
+
+/// out = GELU(x) = x · Φ(x), and slope = GELU'(x) = Φ(x) + x · φ(x), which would need the same exponential again in
+/// backward.
+inline void gelu_tile(Tile x, float* out, float* slope, int64_t stride) {
   const Tag<float> d;
   const auto height = hn::Set(d, 0.39894228f);  // 1 / √(2π)
-  for (int64_t i = 0; i < rows; ++i, out += stride, slope += stride) {
-    for (int64_t c = 0; c < columns; c += lanes<float>()) {
-      const auto x = hn::LoadU(d, out + c);
-      const NormalShare share = normal_share(x);
-      hn::StoreU(hn::Mul(x, share.below), d, out + c);
-      hn::StoreU(hn::MulAdd(hn::Mul(x, height), share.density, share.below), d, slope + c);
+  for (int64_t i = 0; i < x.rows; ++i, x.data += x.columns, out += stride, slope += stride) {
+    for (int64_t c = 0; c < x.columns; c += lanes<float>()) {
+      const auto value = hn::LoadU(d, x.data + c);
+      const NormalShare share = normal_share(value);
+      hn::StoreU(hn::Mul(value, share.below), d, out + c);
+      hn::StoreU(hn::MulAdd(hn::Mul(value, height), share.density, share.below), d, slope + c);
     }
   }
 }
@@ -148,20 +154,24 @@ struct BlockProduct {
   int64_t a_row;
   const float *panels, *bias;  ///< bias: null for none
   float *out, *slope;
+  float* tile = nullptr;  ///< with a slope: [rows, columns of a panel]
 };
 
-/// Adds a range of the depth to the columns of one panel. Bias is where the first range starts, and GELU happens behind
-/// the last while a group of rows is in the first-level cache.
+/// Adds a range of the depth to the columns of one panel. Bias is where the first range starts. With GELU, which
+/// happens behind the last, sums gather in a tile of at most 18 KB: the same columns of 96 rows of `out` may lie in few
+/// sets of the first-level cache.
 template <int kVectors>
 void multiply_columns(const BlockProduct& b, Range columns, Range depth, Ahead& ahead) {
-  const int64_t width = columns.count(), stride = b.columns;
+  const int64_t width = columns.count();
+  const bool begins = depth.begin == 0, gelu = b.slope != nullptr;
   const float* panel = b.panels + columns.begin * b.depth + depth.begin * width;
-  Product<float> p{b.a + depth.begin, b.a_row, 1, panel, width, depth.count(), b.out + columns.begin, stride};
-  const bool begins = depth.begin == 0, gelu = b.slope != nullptr && depth.end == b.depth;
+  float *out = b.out + columns.begin, *slope = gelu ? b.slope + columns.begin : nullptr;
+  Product<float> p{b.a + depth.begin,       b.a_row, 1, panel, width, depth.count(), gelu ? b.tile : out,
+                   gelu ? width : b.columns};
   for_row_groups<kVectors>(b.rows, [&](int64_t first, int64_t count) {
     ahead.visit();
-    if (begins) fetch_rows(p.c, count, width, stride);
-    if (gelu) fetch_rows(b.slope + first * stride + columns.begin, count, width, stride);
+    if (begins) fetch_rows(out + first * b.columns, count, width, b.columns);
+    if (begins && gelu) fetch_rows(slope + first * b.columns, count, width, b.columns);
     if (!begins) {
       multiply_group<kVectors, Into::add, float>(p, count);
     } else if (b.bias == nullptr) {
@@ -169,10 +179,10 @@ void multiply_columns(const BlockProduct& b, Range columns, Range depth, Ahead& 
     } else {
       multiply_group<kVectors, Into::add_to_row, float>(p, count, b.bias + columns.begin);
     }
-    p.a += count * b.a_row;
-    p.c += count * stride;
+    p.a += count * p.a_row;
+    p.c += count * p.c_row;
   });
-  if (gelu) gelu_rows(b.out + columns.begin, b.slope + columns.begin, b.rows, width, stride);
+  if (gelu && depth.end == b.depth) gelu_tile({b.tile, b.rows, width}, out, slope, b.columns);
 }
 
 inline void multiply_panel(const BlockProduct& b, int64_t panel, Range depth, Ahead& ahead) {
@@ -203,8 +213,9 @@ inline void linear_rows(const LinearShape& s, const LinearForward& call, const f
   if (next.begin < s.rows) {
     ahead.add(call.x + next.begin * s.from, next.count() * s.from, groups_of_block(s.from, s.to));
   }
+  HWY_ALIGN float tile[kLinearRows * 3 * hn::MaxLanes(Tag<float>())];
   multiply_block({r.count(), s.from, s.to, call.x + r.begin * s.from, s.from, packed, call.bias,
-                  call.out + r.begin * s.to, call.slope == nullptr ? nullptr : call.slope + r.begin * s.to},
+                  call.out + r.begin * s.to, call.slope == nullptr ? nullptr : call.slope + r.begin * s.to, tile},
                  ahead);
 }
 
@@ -234,24 +245,20 @@ inline void pack_gradient(const LinearShape& s, const LinearBackward& call, Rang
 }
 
 inline void linear_input_gradients(const LinearShape& s, const LinearBackward& call, const float* packed, int64_t task,
-                                   Buffer<float>& scratch) {
+                                   float* own) {
   const Range r = rows_of_task(s, task), next = rows_of_task(s, task + 1);
-  BlockProduct b{r.count(), s.to,   s.from,  call.grad_out + r.begin * s.to,
-                 s.to,      packed, nullptr, call.dx + r.begin * s.from,
-                 nullptr};
-  if (call.slope != nullptr) {
-    const int64_t stride = odd_lines(s.to);
-    float* own = scratch.ensure(static_cast<size_t>(kLinearRows * stride));
-    pack_gradient(s, call, {0, s.to}, r, nullptr, {own, stride});
-    b.a = own, b.a_row = stride;
-  }
+  const float* gradient = call.slope == nullptr ? call.grad_out : own;
+  if (call.slope != nullptr) pack_gradient(s, call, {0, s.to}, r, nullptr, {own + r.begin * s.to, s.to});
+  if (packed == nullptr) return;
   Ahead ahead;
   if (next.begin < s.rows) {
     const int64_t floats = next.count() * s.to, groups = groups_of_block(s.to, s.from);
     ahead.add(call.grad_out + next.begin * s.to, floats, groups);
     if (call.slope != nullptr) ahead.add(call.slope + next.begin * s.to, floats, groups);
   }
-  multiply_block(b, ahead);
+  multiply_block(
+      {r.count(), s.to, s.from, gradient + r.begin * s.to, s.to, packed, nullptr, call.dx + r.begin * s.from, nullptr},
+      ahead);
 }
 
 template <int kVectors>
