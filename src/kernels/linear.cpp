@@ -27,7 +27,7 @@ Buffer<float>& linear_scratch() {
 /// their tasks compute the gradient of the inputs too: what came from behind is then read once. Others are cut by their
 /// rows and, where these are few, by rows of x too.
 struct WeightTasks {
-  static constexpr int64_t kSmall = 256 * 1024 / sizeof(float), kFew = 8, kSmallRows = 4 * kLinearSum;
+  static constexpr int64_t kSmall = 256 * 1024 / sizeof(float), kFew = 8, kSmallRows = 4 * kLinearSumTogether;
   bool small;
   int64_t blocks, parts;
   explicit WeightTasks(const LinearShape& s)
@@ -38,9 +38,13 @@ struct WeightTasks {
 
   WeightPart part(const LinearShape& s, int64_t task, float* dweight, float* dbias) const {
     const int64_t block = task % blocks, share = task / blocks;
-    return {small ? 0 : block * kLinearRows, small ? s.to : std::min(s.to, (block + 1) * kLinearRows),
-            s.rows * share / parts,          s.rows * (share + 1) / parts,
-            dweight + share * s.to * s.from, dbias == nullptr ? nullptr : dbias + share * s.to};
+    return {small ? 0 : block * kLinearRows,
+            small ? s.to : std::min(s.to, (block + 1) * kLinearRows),
+            s.rows * share / parts,
+            s.rows * (share + 1) / parts,
+            small ? kLinearSumTogether : kLinearSum,
+            dweight + share * s.to * s.from,
+            dbias == nullptr ? nullptr : dbias + share * s.to};
   }
 };
 

@@ -38,13 +38,13 @@ void linear_backward(const LinearShape& shape, const LinearBackward& call);
 
 /// Rows per block. With 384 channels their results, 147 KB, stay in the second-level cache until they are finished.
 inline constexpr int64_t kLinearRows = 96;
-/// Rows whose share of the weights' gradient is summed at once: with 384 channels of the gradient, 307 KB, they and the
-/// weights and their gradient fill two thirds of a second-level cache of 1 MB.
-inline constexpr int64_t kLinearSum = 192;
+/// Rows whose share of the weights' gradient is summed at once. Together with the gradient of the inputs: with 384
+/// channels their gradient, 307 KB, the weights and theirs fill two thirds of a second-level cache of 1 MB.
+inline constexpr int64_t kLinearSum = 256, kLinearSumTogether = 192;
 
-/// Rows [begin, end) of the weights' gradient over rows [first, last) of x.
+/// Rows [begin, end) of the weights' gradient over rows [first, last) of x, `step` of these at once.
 struct WeightPart {
-  int64_t begin, end, first, last;
+  int64_t begin, end, first, last, step;
   float *dweight, *dbias;  ///< [N,K], [N] or null: of this part of the rows
 };
 

@@ -261,6 +261,16 @@ inline void linear_input_gradients(const LinearShape& s, const LinearBackward& c
       ahead);
 }
 
+/// Whether rows of x below each other lie in the same set of a first-level cache, which then holds eight of them: their
+/// columns are copied together before every six rows of weights read them again.
+inline bool columns_collide(const LinearShape& s) { return s.from % 1024 == 0; }
+
+inline void pack_columns(const LinearShape& s, const float* x, Range columns, Range rows, float* into) {
+  for (int64_t i = rows.begin; i < rows.end; ++i, into += columns.count()) {
+    std::copy_n(x + i * s.from + columns.begin, columns.count(), into);
+  }
+}
+
 template <int kVectors>
 void add_weights(Product<float> p, int64_t rows, bool first, Ahead& ahead) {
   for_row_groups<kVectors>(rows, [&](int64_t, int64_t count) {
@@ -279,6 +289,7 @@ struct WeightBlock {
   const WeightPart& part;
   Range rows;
   GradientRows gradient;
+  float* columns;  ///< [rows, a panel], where columns of x collide
 
   void add_inputs(const float* packed) const {
     Ahead none;
@@ -292,7 +303,11 @@ struct WeightBlock {
     const int64_t vectors = k.count() / lanes<float>();
     const float* x = call.x + rows.begin * s.from + k.begin;
     float* into = part.dweight + part.begin * s.from + k.begin;
-    const Product<float> p{gradient.data, 1, gradient.stride, x, s.from, rows.count(), into, s.from};
+    Product<float> p{gradient.data, 1, gradient.stride, x, s.from, rows.count(), into, s.from};
+    if (columns_collide(s)) {
+      pack_columns(s, call.x, k, rows, columns);
+      p.b = columns, p.b_row = k.count();
+    }
     const int64_t count = part.end - part.begin;
     const bool first = rows.begin == part.first;
     if (vectors == 3) return add_weights<3>(p, count, first, ahead);
@@ -303,7 +318,7 @@ struct WeightBlock {
   /// What the next block reads, where that is whole rows.
   Ahead next() const {
     Ahead ahead;
-    const int64_t count = HWY_MIN(kLinearSum, part.last - rows.end);
+    const int64_t count = HWY_MIN(part.step, part.last - rows.end);
     if (count <= 0 || part.end - part.begin < s.to) return ahead;
     const int64_t groups = linear_panels(s.from) * ((s.to + 5) / 6);
     ahead.add(call.x + rows.end * s.from, count * s.from, groups);
@@ -317,10 +332,11 @@ inline void linear_weight_gradients(const LinearShape& s, const LinearBackward& 
                                     const WeightPart& p, Buffer<float>& scratch) {
   const Range columns{p.begin, p.end};
   const int64_t stride = odd_lines(columns.count());
-  const GradientRows gradient{scratch.ensure(static_cast<size_t>(kLinearSum * stride)), stride};
+  const int64_t widest = columns_collide(s) ? 3 * lanes<float>() : 0;
+  const GradientRows gradient{scratch.ensure(static_cast<size_t>(p.step * (stride + widest))), stride};
   if (p.dbias != nullptr) std::fill(p.dbias + p.begin, p.dbias + p.end, 0.0f);
-  for (int64_t i = p.first; i < p.last; i += kLinearSum) {
-    const WeightBlock block{s, call, p, {i, HWY_MIN(i + kLinearSum, p.last)}, gradient};
+  for (int64_t i = p.first; i < p.last; i += p.step) {
+    const WeightBlock block{s, call, p, {i, HWY_MIN(i + p.step, p.last)}, gradient, gradient.data + p.step * stride};
     pack_gradient(s, call, columns, block.rows, p.dbias, block.gradient);
     if (packed != nullptr) block.add_inputs(packed);
     Ahead ahead = block.next();
