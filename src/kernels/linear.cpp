@@ -18,25 +18,31 @@ std::unique_ptr<float[]> floats(int64_t count) {
 
 int64_t row_tasks(const LinearShape& s) { return (s.rows + kLinearRows - 1) / kLinearRows; }
 
-Buffer<float>& sum_scratch() {
+Buffer<float>& linear_scratch() {
   thread_local Buffer<float> kept;
   return kept;
 }
 
-/// How the gradient of the weights is cut, by shape alone: rows of the weights, and where these are few, rows of x too.
+/// How the gradients are cut, by shape alone. Weights that leave the second-level cache to others are one block, and
+/// their tasks compute the gradient of the inputs too: what came from behind is then read once. Others are cut by their
+/// rows and, where these are few, by rows of x too.
 struct WeightTasks {
-  static constexpr int64_t kFew = 8;
+  static constexpr int64_t kSmall = 256 * 1024 / sizeof(float), kFew = 8, kSmallRows = 4 * kLinearSumTogether;
+  bool small;
   int64_t blocks, parts;
   explicit WeightTasks(const LinearShape& s)
-      : blocks((s.to + kLinearRows - 1) / kLinearRows),
-        parts(std::clamp<int64_t>(kFew / blocks, 1, std::max<int64_t>(1, s.rows / kLinearSum))) {}
+      : small(s.to * s.from <= kSmall), blocks(small ? 1 : (s.to + kLinearRows - 1) / kLinearRows) {
+    const int64_t wanted = small ? s.rows / kSmallRows : std::min(kFew / blocks, s.rows / kLinearSum);
+    parts = std::clamp<int64_t>(wanted, 1, 64);
+  }
 
   WeightPart part(const LinearShape& s, int64_t task, float* dweight, float* dbias) const {
     const int64_t block = task % blocks, share = task / blocks;
-    return {block * kLinearRows,
-            std::min(s.to, (block + 1) * kLinearRows),
+    return {small ? 0 : block * kLinearRows,
+            small ? s.to : std::min(s.to, (block + 1) * kLinearRows),
             s.rows * share / parts,
             s.rows * (share + 1) / parts,
+            small ? kLinearSumTogether : kLinearSum,
             dweight + share * s.to * s.from,
             dbias == nullptr ? nullptr : dbias + share * s.to};
   }
@@ -54,15 +60,14 @@ void add_parts(const float* from, int64_t parts, int64_t count, float* into) {
   });
 }
 
-void weight_gradients(const LinearShape& s, const LinearBackward& call, const float* gradient) {
+void weight_gradients(const LinearShape& s, const LinearBackward& call, const WeightTasks& tasks, const float* packed) {
   const LinearTable& table = linear_table();
-  const WeightTasks tasks(s);
   const bool alone = tasks.parts == 1;
   const auto parts = floats(alone ? 0 : tasks.parts * s.to * (s.from + 1));
   float* dweight = alone ? call.dweight : parts.get();
   float* dbias = call.dbias == nullptr || alone ? call.dbias : parts.get() + tasks.parts * s.to * s.from;
   parallel_tasks(tasks.blocks * tasks.parts, [&](int64_t task) {
-    table.weights(s, call.x, gradient, tasks.part(s, task, dweight, dbias), sum_scratch());
+    table.weights(s, call, packed, tasks.part(s, task, dweight, dbias), linear_scratch());
   });
   if (alone) return;
   add_parts(dweight, tasks.parts, s.to * s.from, call.dweight);
@@ -72,30 +77,32 @@ void weight_gradients(const LinearShape& s, const LinearBackward& call, const fl
 }  // namespace
 
 bool linear_fits(const LinearShape& s) {
-  const int64_t panel = linear_table().panel;
-  return s.rows > 0 && s.from > 0 && s.to > 0 && s.from % panel == 0 && s.to % panel == 0;
+  const int64_t lanes = linear_table().lanes;
+  return s.rows > 0 && s.from > 0 && s.to > 0 && s.from % lanes == 0 && s.to % lanes == 0;
 }
 
 void linear_forward(const LinearShape& s, const LinearForward& call) {
   const LinearTable& table = linear_table();
   const auto packed = floats(s.from * s.to);
-  parallel_tasks(s.to / table.panel, [&](int64_t p) { table.pack_outputs(s, call.weight, p, packed.get()); });
+  parallel_tasks(table.panels(s.to), [&](int64_t p) { table.pack_outputs(s, call.weight, p, packed.get()); });
   parallel_tasks(row_tasks(s), [&](int64_t task) { table.forward(s, call, packed.get(), task); });
 }
 
 void linear_backward(const LinearShape& s, const LinearBackward& call) {
   const LinearTable& table = linear_table();
-  const auto own = floats(call.raised == nullptr ? 0 : s.rows * s.to),
-             packed = floats(call.dx == nullptr ? 0 : s.from * s.to);
-  const float* gradient = call.raised == nullptr ? call.grad_out : own.get();
+  const WeightTasks tasks(s);
+  const bool together = tasks.small && call.dweight != nullptr;
+  const auto packed = floats(call.dx == nullptr ? 0 : s.from * s.to),
+             own = floats(together || call.slope == nullptr ? 0 : s.rows * s.to);
+  const float* panels = call.dx == nullptr ? nullptr : packed.get();
   if (call.dx != nullptr) {
-    parallel_tasks(s.from / table.panel, [&](int64_t p) { table.pack_inputs(s, call.weight, p, packed.get()); });
+    parallel_tasks(table.panels(s.from), [&](int64_t p) { table.pack_inputs(s, call.weight, p, packed.get()); });
   }
-  parallel_tasks(row_tasks(s), [&](int64_t task) {
-    if (call.raised != nullptr) table.gradient(s, call, task, own.get());
-    if (call.dx != nullptr) table.inputs(s, gradient, packed.get(), task, call.dx);
-  });
-  if (call.dweight != nullptr) weight_gradients(s, call, gradient);
+  if (together) return weight_gradients(s, call, tasks, panels);
+  LinearBackward rest = call;
+  if (call.slope != nullptr) rest.grad_out = own.get(), rest.slope = nullptr;
+  parallel_tasks(row_tasks(s), [&](int64_t task) { table.inputs(s, call, panels, task, own.get()); });
+  if (call.dweight != nullptr) weight_gradients(s, rest, tasks, nullptr);
 }
 
 }  // namespace fib::kernels

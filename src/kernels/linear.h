@@ -16,50 +16,52 @@ struct LinearShape {
   int64_t rows = 0, from = 0, to = 0;  ///< M, K, N
 };
 
-/// Whether both widths are whole panels of the target in use. Others are left to libraries.
+/// Whether both widths are whole vectors of the target in use. Others are left to libraries.
 bool linear_fits(const LinearShape& shape);
 
 struct LinearForward {
   const float *x = nullptr, *weight = nullptr;
   const float* bias = nullptr;  ///< null: none
   float* out = nullptr;         ///< after GELU where there is one
-  float* raised = nullptr;      ///< before GELU; null: no GELU
+  float* slope = nullptr;       ///< [M,N], GELU's derivative, for backward; null: no GELU
 };
 void linear_forward(const LinearShape& shape, const LinearForward& call);
 
 struct LinearBackward {
   const float *x = nullptr, *weight = nullptr, *grad_out = nullptr;
-  const float* raised = nullptr;                              ///< what forward left there; null: no GELU
+  const float* slope = nullptr;                               ///< what forward left there; null: no GELU
   float *dx = nullptr, *dweight = nullptr, *dbias = nullptr;  ///< overwritten; null: not wanted
 };
 void linear_backward(const LinearShape& shape, const LinearBackward& call);
 
 // ---- What the targets see -------------------------------------------------------------------------------------------
 
-/// Rows per task. With 384 channels their results, 147 KB, stay in the second-level cache until they are finished.
+/// Rows per block. With 384 channels their results, 147 KB, stay in the second-level cache until they are finished.
 inline constexpr int64_t kLinearRows = 96;
-/// Depth of a product: a panel of this depth is 24 KB on AVX2 and stays in the first-level cache.
-inline constexpr int64_t kLinearDepth = 384;
-/// Rows whose share of the weights' gradient is summed at once.
-inline constexpr int64_t kLinearSum = 256;
+/// Rows whose share of the weights' gradient is summed at once. Together with the gradient of the inputs: with 384
+/// channels their gradient, 307 KB, the weights and theirs fill two thirds of a second-level cache of 1 MB.
+inline constexpr int64_t kLinearSum = 256, kLinearSumTogether = 192;
 
-/// Rows of the weights' gradient [begin, end) over rows [first, last) of x.
+/// Rows [begin, end) of the weights' gradient over rows [first, last) of x, `step` of these at once.
 struct WeightPart {
-  int64_t begin, end, first, last;
+  int64_t begin, end, first, last, step;
   float *dweight, *dbias;  ///< [N,K], [N] or null: of this part of the rows
 };
 
 /// Functions of one target.
 struct LinearTable {
-  int64_t panel;  ///< channels out that are computed side by side, W
-  /// Panels [K,W] of the outputs [panel · W, …) and, for dx, panels [N,W] of the inputs.
+  int64_t lanes;  ///< of a vector; widths are multiples of it
+  /// Into how many panels, columns that are computed side by side, this width is cut.
+  int64_t (*panels)(int64_t width);
+  /// Panels [K, columns] of the outputs and, for dx, panels [N, columns] of the inputs.
   void (*pack_outputs)(const LinearShape&, const float* weight, int64_t panel, float* into);
   void (*pack_inputs)(const LinearShape&, const float* weight, int64_t panel, float* into);
   void (*forward)(const LinearShape&, const LinearForward&, const float* packed, int64_t task);
-  /// gradient = grad_out · GELU'(raised) of one task's rows.
-  void (*gradient)(const LinearShape&, const LinearBackward&, int64_t task, float* gradient);
-  void (*inputs)(const LinearShape&, const float* gradient, const float* packed, int64_t task, float* dx);
-  void (*weights)(const LinearShape&, const float* x, const float* gradient, const WeightPart&, Buffer<float>& scratch);
+  /// Of one task's rows: where there is a slope, own [M,N] = the gradient before GELU; with `packed`, dx.
+  void (*inputs)(const LinearShape&, const LinearBackward&, const float* packed, int64_t task, float* own);
+  /// Gradients of weights and, where the part has all their rows and `packed` is given, of its rows of the inputs.
+  void (*weights)(const LinearShape&, const LinearBackward&, const float* packed, const WeightPart&,
+                  Buffer<float>& scratch);
 };
 const LinearTable& linear_of_target(int64_t target);
 

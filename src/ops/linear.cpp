@@ -46,14 +46,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     RECORD_FUNCTION("fibottention::linear", std::vector<c10::IValue>());
     const at::AutoDispatchBelowADInplaceOrView below;
     const at::Tensor x = given.contiguous(), weight = given_weight.contiguous();
-    const at::Tensor out = empty_out(x, weight), raised = gelu ? at::empty_like(out) : at::Tensor();
+    const at::Tensor out = empty_out(x, weight), slope = gelu ? at::empty_like(out) : at::Tensor();
     const at::Tensor flat_bias = bias ? bias->contiguous() : at::Tensor();
     kernels::linear_forward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
                                                       .weight = weight.data_ptr<float>(),
                                                       .bias = data_or_null(flat_bias),
                                                       .out = out.data_ptr<float>(),
-                                                      .raised = gelu ? raised.data_ptr<float>() : nullptr});
-    ctx->save_for_backward({x, weight, raised});
+                                                      .slope = gelu ? slope.data_ptr<float>() : nullptr});
+    ctx->save_for_backward({x, weight, slope});
     ctx->saved_data["bias"] = bias.has_value();
     return out;
   }
@@ -61,7 +61,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     TORCH_CHECK(!at::GradMode::is_enabled(), "the linear layer's kernel has no second derivative (double backward)");
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1], &raised = saved[2], grad_out = grads[0].contiguous();
+    const at::Tensor &x = saved[0], &weight = saved[1], &slope = saved[2], grad_out = grads[0].contiguous();
     const bool has_bias = ctx->saved_data["bias"].toBool();
     const bool weights = ctx->needs_input_grad(1) || (has_bias && ctx->needs_input_grad(2));
     const at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
@@ -71,7 +71,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     kernels::linear_backward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
                                                        .weight = weight.data_ptr<float>(),
                                                        .grad_out = grad_out.data_ptr<float>(),
-                                                       .raised = data_or_null(raised),
+                                                       .slope = data_or_null(slope),
                                                        .dx = into(dx),
                                                        .dweight = into(dweight),
                                                        .dbias = into(dbias)});

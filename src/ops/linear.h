@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers as differentiable torch functions: while gradients are recorded by our kernel, on the CPU in float32
-// and for widths that fill its panels; by torch's own operations everywhere else.
+// and for widths of whole vectors; by torch's own operations everywhere else.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -22,8 +22,8 @@ const DenseTable<double>& dense_f64() { return kDense<double>; }
 
 // Here and not in a file of its own, because it is made of the same instances of the product.
 const LinearTable& linear_table_f32() {
-  static constexpr LinearTable kTable{kLinearPanel,       pack_linear_outputs,    pack_linear_inputs,     linear_rows,
-                                      gelu_gradient_rows, linear_input_gradients, linear_weight_gradients};
+  static const LinearTable kTable{lanes<float>(), linear_panels,          pack_linear_outputs,    pack_linear_inputs,
+                                  linear_rows,    linear_input_gradients, linear_weight_gradients};
   return kTable;
 }
 
