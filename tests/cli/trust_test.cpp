@@ -152,6 +152,15 @@ TEST(Trust, nonsense_is_refused) {
   expect_line(run_fib("pattern --svg x.png"), 2, "--svg takes a name that ends in .svg, got 'x.png'");
 }
 
+/// Cut to 32 bits they would be 1, and the run's own record would not say so.
+TEST(Trust, counts_that_fit_nowhere_are_refused) {
+  for (const char* option : {"--workers", "--prefetch", "--crop-padding", "--sampling-rate", "--resolution", "--epochs",
+                             "--eval-batch", "--checkpoint-every"})
+    expect_line(run_fib(std::string("train --out none ") + option + " 4294967297"), 2, "received 4294967297, accepted");
+  expect_line(run_fib("train --out none --workers 40000"), 2,
+              "workers: received 40000, accepted an integer from 0 to 1024");
+}
+
 TEST(Trust, what_cannot_be_written_is_known_at_once) {
   expect_line(run_fib("flops --plot /nonexistent/a.svg"), 1, "'/nonexistent/a.svg'");
   expect_line(run_fib("pattern --png /nonexistent/a.png"), 1, "'/nonexistent/a.png'");

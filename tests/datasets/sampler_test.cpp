@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "files.h"
@@ -63,6 +64,12 @@ TEST(Sampler, an_incomplete_batch_is_shared_too) {
   const Sampler a(5, base), b(5, second);
   EXPECT_EQ(a.part(a.order(0), 1), (std::vector<size_t>{4}));
   EXPECT_TRUE(b.part(b.order(0), 1).empty());
+}
+
+TEST(Sampler, a_batch_that_is_larger_than_all_memory_holds_what_there_is) {
+  const Sampler sampler(7, {.batch = std::numeric_limits<size_t>::max(), .shuffle = false, .drop_last = false});
+  EXPECT_EQ(sampler.steps_per_epoch(), 1U);
+  EXPECT_EQ(sampler.part(sampler.order(0), 0).size(), 7U);
 }
 
 TEST(Sampler, every_position_is_equally_likely) {

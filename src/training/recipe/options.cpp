@@ -33,6 +33,13 @@ std::string number_text(double value) {
   return {buffer.data(), end};
 }
 
+/// Of an interval: 1000000, not 1e+06.
+std::string bound_text(double value) {
+  constexpr double kExact = 1e15;
+  const bool whole = value == std::trunc(value) && std::abs(value) < kExact;
+  return whole ? std::to_string(static_cast<int64_t>(value)) : number_text(value);
+}
+
 /// Of "1,2.5"; no text is no numbers.
 std::optional<Option::Numbers> parse_numbers(std::string_view text) {
   Option::Numbers numbers;
@@ -69,12 +76,12 @@ bool contains(const Interval& interval, double value) {
 /// " from 0 and below 1"
 std::string words(const Interval& interval) {
   std::string text;
-  if (std::isfinite(interval.least)) text += (interval.open_least ? " above " : " from ") + number_text(interval.least);
+  if (std::isfinite(interval.least)) text += (interval.open_least ? " above " : " from ") + bound_text(interval.least);
   if (std::isfinite(interval.most))
     text += (text.empty()         ? ""
              : interval.open_most ? " and"
                                   : "") +
-            std::string(interval.open_most ? " below " : " to ") + number_text(interval.most);
+            std::string(interval.open_most ? " below " : " to ") + bound_text(interval.most);
   return text;
 }
 
@@ -119,6 +126,8 @@ void check_value(const Option& option, const Option::Value& value) {
 void require_line(const Option& option, const std::string& word) {
   if (std::ranges::any_of(word, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
     throw std::invalid_argument(option.key + ": received text with control characters, accepted one line of text");
+  if (!is_utf8(word))
+    throw std::invalid_argument(option.key + ": received " + in_quotes(word) + ", accepted text in UTF-8");
 }
 
 }  // namespace
