@@ -103,7 +103,9 @@ TEST(Trust, what_is_wrong_with_a_run_is_said_in_our_words) {
   write_run(place / "run");
   fib::test::write_file(place / "run/metrics.jsonl", "{\"epoch\": null}\n");
   const Outcome metrics = run_fib("runs " + (place / "run").string());
-  expect_line(metrics, 1, "type must be number, but is null");
+  expect_line(metrics, 1, "metrics.jsonl': type must be number, but is null");
+  fib::test::write_file(place / "run/metrics.jsonl", "{\"epoch\": 1, \"train_loss\": 1e308}\n");
+  expect_line(run_fib("runs " + (place / "run").string()), 1, "metrics.jsonl': train_loss must be a number of a size");
   fib::test::write_file(place / "run/summary.json", "{\"model\": 1");
   const Outcome summary = run_fib("runs " + (place / "run").string());
   expect_line(summary, 1, "parse error");
