@@ -75,13 +75,4 @@ std::string printable(std::string_view text, size_t max) {
 
 std::string in_quotes(std::string_view text) { return "'" + printable(text, kLongestQuote) + "'"; }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t length = first_code_point(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
 }  // namespace fib

@@ -20,7 +20,4 @@ std::string printable(std::string_view text, size_t max);
 /// The same in single quotes, cut at kLongestQuote.
 std::string in_quotes(std::string_view text);
 
-/// Names of files need not be, but what stands in TOML must.
-bool is_utf8(std::string_view text);
-
 }  // namespace fib

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 
@@ -121,6 +122,15 @@ void check_value(const Option& option, const Option::Value& value) {
                             }},
                  value);
   if (!good) refuse(option, to_toml(value));
+}
+
+/// As TOML must be, which names of files need not be. JSON must be too, and nlohmann looks.
+bool is_utf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
 }
 
 void require_line(const Option& option, const std::string& word) {
