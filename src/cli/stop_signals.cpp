@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -31,6 +32,7 @@ int64_t now_ms() {
 void put(const char* text) { [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
 extern "C" void note_signal(int signal) {
+  const int errno_before = errno;  // what it interrupts may be about to read it
   const int64_t now = now_ms();
   int64_t first = 0;
   if (noted_at.compare_exchange_strong(first, now)) {
@@ -42,6 +44,7 @@ extern "C" void note_signal(int signal) {
     std::signal(signal, SIG_DFL);
     std::raise(signal);
   }
+  errno = errno_before;
 }
 
 }  // namespace

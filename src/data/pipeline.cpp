@@ -17,9 +17,7 @@ namespace fib {
 namespace {
 
 [[noreturn]] void refuse(const std::string& what, double value, const std::string& accepted) {
-  std::string number = std::to_string(value);
-  number.erase(std::max(number.find_last_not_of('0'), number.find('.') + 1) + 1);
-  throw std::invalid_argument(what + " " + number + ": accepted is " + accepted);
+  throw std::invalid_argument(fmt::format("{} {}: accepted is {}", what, value, accepted));
 }
 
 void check_probability(const std::string& what, double value) {
@@ -28,8 +26,8 @@ void check_probability(const std::string& what, double value) {
 
 void check_range(const std::string& what, const std::pair<double, double>& range, double most) {
   if (!(range.first > 0 && range.first <= range.second && range.second <= most))
-    refuse(what + " from " + std::to_string(range.first) + " to", range.second,
-           "an ascending pair above 0 and at most " + std::to_string(most));
+    refuse(fmt::format("{} from {} to", what, range.first), range.second,
+           fmt::format("an ascending pair above 0 and at most {}", most));
 }
 
 void check_channels(const PipelineConfig& config) {

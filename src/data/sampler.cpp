@@ -32,7 +32,7 @@ void check(size_t size, const SamplerOptions& options) {
 
 Sampler::Sampler(size_t dataset_size, const SamplerOptions& options) : size_(dataset_size), options_(options) {
   check(size_, options_);
-  steps_ = options_.drop_last ? size_ / options_.batch : (size_ + options_.batch - 1) / options_.batch;
+  steps_ = options_.drop_last ? size_ / options_.batch : (size_ - 1) / options_.batch + 1;  // size_ + batch may not fit
 }
 
 std::vector<size_t> Sampler::order(uint64_t epoch) const {
@@ -49,7 +49,7 @@ std::vector<size_t> Sampler::order(uint64_t epoch) const {
 std::vector<size_t> Sampler::part(const std::vector<size_t>& order, size_t step) const {
   const size_t begin = step * options_.batch, end = std::min(begin + options_.batch, order.size());
   std::vector<size_t> mine;
-  mine.reserve(options_.batch / options_.world);
+  mine.reserve((end - begin) / options_.world + 1);
   for (size_t i = begin + options_.rank; i < end; i += options_.world) mine.push_back(order[i]);
   return mine;
 }

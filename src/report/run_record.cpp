@@ -10,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/json_figure.h"
 #include "base/json_reason.h"
 #include "base/parse_json.h"
 #include "base/printable.h"
@@ -20,6 +21,8 @@ namespace fib::report {
 namespace {
 
 using nlohmann::json;
+
+constexpr size_t kLongestReason = 200;
 
 std::string time_of(const std::filesystem::path& file) {
   struct stat status {};
@@ -55,15 +58,31 @@ void take(RunRecord& run, const training::Summary& s) {
 }
 
 void add_line(RunRecord& run, std::vector<CurvePoint>& unaveraged, const json& line) {
-  const double epoch = line.at("epoch");
-  if (line.contains("train_loss")) run.train_loss.push_back({epoch, line.at("train_loss")});
+  const double epoch = json_figure(line, "epoch");
+  if (line.contains("train_loss")) run.train_loss.push_back({epoch, json_figure(line, "train_loss")});
   if (line.value("split", "") != "validation") return;
-  (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, line.at(run.score)});
+  (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, json_figure(line, run.score)});
 }
 
 /// Empty where a run was not logged.
 std::string metrics_of(const training::RunFiles& files) {
   return std::filesystem::is_regular_file(files.metrics()) ? read_file(files.metrics(), kMaxRecordBytes) : "";
+}
+
+void take_metrics(RunRecord& run, const training::RunFiles& files) {
+  const auto refuse = [&](const std::string& reason) {
+    throw std::runtime_error("cannot understand " + in_quotes(files.metrics().string()) + ": " + reason);
+  };
+  std::vector<CurvePoint> unaveraged;
+  std::istringstream in(metrics_of(files));
+  try {
+    for (std::string line; std::getline(in, line);) add_line(run, unaveraged, parse_json(line));
+  } catch (const json::exception& error) {
+    refuse(json_reason(error));
+  } catch (const std::runtime_error& error) {
+    refuse(printable(error.what(), kLongestReason));
+  }
+  if (run.validation.empty()) run.validation = std::move(unaveraged);
 }
 
 }  // namespace
@@ -91,17 +110,9 @@ RunRecord read_run(const std::filesystem::path& directory) {
   const training::RunFiles files{directory};
   RunRecord run;
   run.name = directory.has_filename() ? directory.filename() : directory.parent_path().filename();
-  std::vector<CurvePoint> unaveraged;
-  try {
-    take(run, training::read_summary(files));
-    run.finished = time_of(files.summary());
-    std::istringstream in(metrics_of(files));
-    for (std::string line; std::getline(in, line);) add_line(run, unaveraged, parse_json(line));
-  } catch (const json::exception& error) {
-    throw std::runtime_error("cannot understand the run in " + in_quotes(directory.string()) + ": " +
-                             json_reason(error));
-  }
-  if (run.validation.empty()) run.validation = std::move(unaveraged);
+  take(run, training::read_summary(files));
+  run.finished = time_of(files.summary());
+  take_metrics(run, files);
   return run;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json_figure.h"
 #include "base/json_integer.h"
 #include "base/json_reason.h"
 #include "base/parse_json.h"
@@ -22,13 +23,14 @@ nlohmann::ordered_json known_json(double value) {
 }
 
 /// What known_json made null is 0 again.
-double figure(const json& row, const char* key) { return row.at(key).is_null() ? 0 : row.at(key).get<double>(); }
+double figure(const json& row, const char* key) { return row.at(key).is_null() ? 0 : json_figure(row, key); }
 
 void read_score(RunRecord& run, const json& row) {
-  for (const auto& [key, value] : row.items()) {
+  for (const auto& item : row.items()) {
+    const std::string& key = item.key();
     if (!key.starts_with(kScores) || key == "test_images") continue;
     run.score = key.substr(std::string_view(kScores).size());
-    run.test_score = value;
+    run.test_score = json_figure(row, key);
     return;
   }
   throw std::runtime_error("a row has no score of a test");
@@ -43,14 +45,14 @@ RunRecord recorded_run(const json& row) {
   run.machine = row.at("machine");
   run.finished = row.at("finished");
   run.seed = json_integer(row, "seed");
-  run.epochs = row.at("epochs");
+  run.epochs = json_figure(row, "epochs");
   run.train_samples = json_integer(row, "images");
   run.test_samples = json_integer(row, "test_images");
   run.samples_per_second = figure(row, "images_per_second");
-  run.pair_share = row.at("pair_share");
+  run.pair_share = json_figure(row, "pair_share");
   run.attention_ms = figure(row, "attention_ms");
   run.step_ms = figure(row, "step_ms");
-  run.peak_memory_mb = row.at("peak_memory_mb");
+  run.peak_memory_mb = json_figure(row, "peak_memory_mb");
   read_score(run, row);
   return run;
 }

@@ -50,6 +50,14 @@ TEST_F(DatasetsCommand, json_says_where_it_looked_and_what_it_found) {
   EXPECT_TRUE(row("folder")["classes"].is_null());
 }
 
+TEST(Trust, the_folder_for_data_is_shown_not_obeyed) {
+  ::setenv("FIB_DATA", "/no/such\x1b[31m", 1);
+  const Outcome o = run_fib("datasets");
+  ::unsetenv("FIB_DATA");
+  EXPECT_TRUE(mentions(o.out, "below /no/such\\x1b[31m;"));
+  EXPECT_EQ(o.out.find('\x1b'), std::string::npos);
+}
+
 TEST_F(DatasetsCommand, verification_fails_with_one_line) {
   const Outcome missing = run("--verify cifar10");
   EXPECT_EQ(missing.code, 1);

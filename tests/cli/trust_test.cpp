@@ -103,7 +103,9 @@ TEST(Trust, what_is_wrong_with_a_run_is_said_in_our_words) {
   write_run(place / "run");
   fib::test::write_file(place / "run/metrics.jsonl", "{\"epoch\": null}\n");
   const Outcome metrics = run_fib("runs " + (place / "run").string());
-  expect_line(metrics, 1, "type must be number, but is null");
+  expect_line(metrics, 1, "metrics.jsonl': type must be number, but is null");
+  fib::test::write_file(place / "run/metrics.jsonl", "{\"epoch\": 1, \"train_loss\": 1e308}\n");
+  expect_line(run_fib("runs " + (place / "run").string()), 1, "metrics.jsonl': train_loss must be a number of a size");
   fib::test::write_file(place / "run/summary.json", "{\"model\": 1");
   const Outcome summary = run_fib("runs " + (place / "run").string());
   expect_line(summary, 1, "parse error");
@@ -150,6 +152,15 @@ TEST(Trust, nonsense_is_refused) {
   expect_line(run_fib("flops --attention full:path=anything"), 2, "path must be tiles or products, got 'anything'");
   expect_line(run_fib("pattern --png ''"), 2, "--png takes a name that ends in .png");
   expect_line(run_fib("pattern --svg x.png"), 2, "--svg takes a name that ends in .svg, got 'x.png'");
+}
+
+/// Cut to 32 bits they would be 1, and the run's own record would not say so.
+TEST(Trust, counts_that_fit_nowhere_are_refused) {
+  for (const char* option : {"--workers", "--prefetch", "--crop-padding", "--sampling-rate", "--resolution", "--epochs",
+                             "--eval-batch", "--checkpoint-every"})
+    expect_line(run_fib(std::string("train --out none ") + option + " 4294967297"), 2, "received 4294967297, accepted");
+  expect_line(run_fib("train --out none --workers 40000"), 2,
+              "workers: received 40000, accepted an integer from 0 to 1024");
 }
 
 TEST(Trust, what_cannot_be_written_is_known_at_once) {

@@ -64,6 +64,13 @@ TEST(Datasets, what_is_missing_is_said_with_where_and_how) {
   EXPECT_TRUE(mentions(error, "not found in /no/such/root/mnist; to get it: scripts/get-data.sh mnist"));
 }
 
+TEST(Datasets, a_path_that_leads_nowhere_is_named) {
+  EXPECT_EQ(error_of([] { open_dataset("folder:/no/such", DatasetPart::train); }),
+            "folder: there is no folder '/no/such'");
+  EXPECT_EQ(error_of([] { open_dataset("clip-list:/no/such", DatasetPart::train); }),
+            "clip-list: there is no list '/no/such'");
+}
+
 TEST(Datasets, verification_finds_a_changed_file) {
   const test::TemporaryDirectory folder;
   test::write_mnist(folder.path(), 2, 2);

@@ -112,13 +112,15 @@ TEST(Pipeline, survives_images_of_one_pixel_and_of_extreme_shape) {
 
 TEST(Pipeline, refuses_values_out_of_range_and_says_what_is_accepted) {
   const auto error = [](const PipelineConfig& config) { return error_of([&] { Pipeline{config}; }); };
-  EXPECT_TRUE(mentions(error({.input_size = 0}), "input size 0.0: accepted is 1 to 16384"));
-  EXPECT_TRUE(mentions(error({.channels = 2}), "channels 2.0: accepted is 1 or 3"));
+  EXPECT_TRUE(mentions(error({.input_size = 0}), "input size 0: accepted is 1 to 16384"));
+  EXPECT_TRUE(mentions(error({.channels = 2}), "channels 2: accepted is 1 or 3"));
   EXPECT_TRUE(mentions(error({.channels = 1}), "accepted is one of each per channel"));
-  EXPECT_TRUE(mentions(error({.std = {1, 0, 1}}), "standard deviation 0.0: accepted is above 0"));
+  EXPECT_TRUE(mentions(error({.std = {1, 0, 1}}), "standard deviation 0: accepted is above 0"));
   EXPECT_TRUE(mentions(error({.crop_ratio = 1.5}), "crop ratio 1.5: accepted is above 0 to 1"));
-  EXPECT_TRUE(mentions(error({.crop_range = {{0.5, 0.1}, {1, 1}}}), "crop scale from 0.5"));
-  EXPECT_TRUE(mentions(error({.flip = -1}), "flip probability -1.0: accepted is 0 to 1"));
+  EXPECT_TRUE(mentions(error({.crop_range = {{0.5, 0.1}, {1, 1}}}), "crop scale from 0.5 to 0.1: accepted"));
+  EXPECT_TRUE(
+      mentions(error({.crop_range = {{0.5, 1}, {1, 1e300}}}), "from 1 to 1e+300: accepted is an ascending pair"));
+  EXPECT_TRUE(mentions(error({.flip = -1}), "flip probability -1: accepted is 0 to 1"));
   EXPECT_TRUE(mentions(error({.rand_augment = "trivial"}), "RandAugment 'trivial'"));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "files.h"
@@ -79,6 +80,12 @@ TEST(Sampler, repetitions_are_counted_over_all_ranks) {
     for (size_t step : {0, 1, 2})
       for (size_t slot : {0, 1}) EXPECT_EQ(sampler.repetition(step, slot), (4 * step + rank + 2 * slot) % 3);
   }
+}
+
+TEST(Sampler, a_batch_that_is_larger_than_all_memory_holds_what_there_is) {
+  const Sampler sampler(7, {.batch = std::numeric_limits<size_t>::max(), .shuffle = false, .drop_last = false});
+  EXPECT_EQ(sampler.steps_per_epoch(), 1U);
+  EXPECT_EQ(sampler.part(sampler.order(0), 0).size(), 7U);
 }
 
 TEST(Sampler, every_position_is_equally_likely) {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "report/table.h"
@@ -61,6 +62,12 @@ std::string state_of(const DatasetRow& row, const Finding& finding) {
   return finding.found ? finding.found->string() : "missing";
 }
 
+/// Whole, but with nothing in it that a terminal obeys.
+std::string shown(const std::filesystem::path& path) {
+  constexpr size_t kLongestPath = 4096;
+  return printable(path.string(), kLongestPath);
+}
+
 /// For each that is missing: where it was looked for, and what to do.
 std::string advice() {
   Table table({{"missing"}, {"looked for in"}, {"to get it"}});
@@ -83,7 +90,7 @@ std::string datasets_text() {
          fmt::format(
              "\nDefault places are below {}; FIB_DATA names another folder.\n"
              "Elsewhere: --data NAME:PATH, e.g. cifar10:/data/cifar-10-batches-bin.\n",
-             data_root().string());
+             shown(data_root()));
 }
 
 /// Throws at the first file that is missing or differs.
@@ -95,7 +102,7 @@ void verify(const std::string& name, const Globals& globals) {
   verify_dataset(*source.row, folder);
   if (!globals.quiet)
     fmt::print("{}: the {} files in {} are the published ones\n", source.row->name, source.row->files.size(),
-               folder.string());
+               shown(folder));
 }
 
 void run(const DatasetsArguments& a, const Globals& globals) {

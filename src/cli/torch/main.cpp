@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // fib-torch: the commands that need torch. People call `fib`, which becomes this program.
-#include <omp.h>
 #include <torch/torch.h>
 
-#include "base/parallel.h"
 #include "cli/app.h"
+#include "cli/torch/torch_threads.h"
 
 namespace {
 
 using namespace fib::cli;
 
 /// Debian's LibTorch starts with one intra-op thread, whatever the machine has.
-void set_threads(const Globals& globals) {
-  const int threads = static_cast<int>(globals.threads);
-  fib::require_threads(threads);
-  omp_set_num_threads(threads);
-  at::set_num_threads(threads);
-}
+void set_threads(const Globals& globals) { use_torch_threads(globals.threads); }
 
 /// Without the C++ stack that torch appends; what its allocator says, in short.
 std::string explain(const std::exception& error) {

@@ -2,27 +2,25 @@
 #include "cli/torch/train_session.h"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/parallel.h"
 #include "base/parse_json.h"
 #include "base/read_file.h"
 #include "base/shell_line.h"
 #include "cli/app.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
+#include "cli/torch/torch_threads.h"
 #include "cli/torch/train_observer.h"
 
 namespace fib::cli {
 namespace {
 
-void use_threads(int64_t threads) {
-  require_threads(threads);
-  omp_set_num_threads(static_cast<int>(threads));
-  at::set_num_threads(static_cast<int>(threads));
+/// Those that prepare images among them, so that a run for which there are too few leaves nothing behind.
+void use_threads(const training::Recipe& recipe) {
+  use_torch_threads(recipe.threads, std::max<int64_t>(1, recipe.workers));
 }
 
 /// Others that are lost because a signal ended the waiting for them are no failure.
@@ -61,7 +59,7 @@ void run_session(training::Session& session, const TrainArguments& a, bool quiet
     if (session.is_first() && !quiet) say(fmt::format("the run in '{}' is finished: nothing was changed", a.out));
     return;
   }
-  use_threads(session.recipe().threads);
+  use_threads(session.recipe());
   TrainObserver observer(quiet || !session.is_first());
   session.prepare(observer);
   // Until here there was nothing to save, and a signal ended the program at once.

@@ -38,7 +38,7 @@ size_t frame_shown_at(const ClipIndex& clip, double time) {
 std::vector<size_t> choose_frames(const ClipIndex& clip, const ClipSampling& sampling, CounterRng& rng) {
   constexpr double kReference = 30;  // frames a second that rates are meant for
   const auto last = static_cast<double>(clip.frames() - 1);
-  const double span = sampling.rate * sampling.frames / kReference * clip.frames_per_second;
+  const double span = static_cast<double>(sampling.rate) * sampling.frames / kReference * clip.frames_per_second;
   const double latest = std::max(0.0, static_cast<double>(clip.frames()) - span);
   const double start = sampling.random_start ? uniform_between(rng, 0, latest) : 0;
   const double step = sampling.frames > 1 ? (span - 1) / (sampling.frames - 1) : 0;

@@ -52,6 +52,9 @@ DataOptions parse_options(const DatasetRow& row, std::string_view text) {
 }
 
 [[noreturn]] void refuse_missing(const DataSource& source) {
+  if (source.row->folder.empty())
+    throw std::runtime_error(fmt::format("{}: there is no {} '{}'", source.row->name,
+                                         source.row->is_list ? "list" : "folder", source.places[0].string()));
   std::vector<std::string> looked;
   for (const auto& place : source.places) looked.push_back(place.string());
   throw std::runtime_error(fmt::format("{}: {} not found in {}; to get it: {}", source.row->name,

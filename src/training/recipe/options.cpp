@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 
@@ -31,6 +32,13 @@ std::string number_text(double value) {
   std::array<char, 64> buffer{};
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
   return {buffer.data(), end};
+}
+
+/// Of an interval: 1000000, not 1e+06.
+std::string bound_text(double value) {
+  constexpr double kExact = 1e15;
+  const bool whole = value == std::trunc(value) && std::abs(value) < kExact;
+  return whole ? std::to_string(static_cast<int64_t>(value)) : number_text(value);
 }
 
 /// Of "1,2.5"; no text is no numbers.
@@ -69,12 +77,12 @@ bool contains(const Interval& interval, double value) {
 /// " from 0 and below 1"
 std::string words(const Interval& interval) {
   std::string text;
-  if (std::isfinite(interval.least)) text += (interval.open_least ? " above " : " from ") + number_text(interval.least);
+  if (std::isfinite(interval.least)) text += (interval.open_least ? " above " : " from ") + bound_text(interval.least);
   if (std::isfinite(interval.most))
     text += (text.empty()         ? ""
              : interval.open_most ? " and"
                                   : "") +
-            std::string(interval.open_most ? " below " : " to ") + number_text(interval.most);
+            std::string(interval.open_most ? " below " : " to ") + bound_text(interval.most);
   return text;
 }
 
@@ -116,9 +124,20 @@ void check_value(const Option& option, const Option::Value& value) {
   if (!good) refuse(option, to_toml(value));
 }
 
+/// As TOML must be, which names of files need not be. JSON must be too, and nlohmann looks.
+bool is_utf8(const std::string& text) {
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 void require_line(const Option& option, const std::string& word) {
   if (std::ranges::any_of(word, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
     throw std::invalid_argument(option.key + ": received text with control characters, accepted one line of text");
+  if (!is_utf8(word))
+    throw std::invalid_argument(option.key + ": received " + in_quotes(word) + ", accepted text in UTF-8");
 }
 
 }  // namespace

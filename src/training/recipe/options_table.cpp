@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/nearest.h"
+#include "data/loader.h"
 #include "models/table.h"
 #include "training/recipe/options.h"
 #include "training/recipe/schedule.h"
@@ -10,7 +11,18 @@ namespace {
 
 constexpr Interval kPositive{.least = 0, .open_least = true};
 constexpr Interval kNotNegative{.least = 0};
-constexpr Interval kAtLeastOne{.least = 1};
+// Counts have ends too: what does not fit where it is used would be cut there and give another run than the recipe
+// says.
+constexpr double kMost = 2147483647;
+constexpr Interval kCount{.least = 1, .most = kMost};
+constexpr Interval kCountOrNone{.least = 0, .most = kMost};
+constexpr Interval kEpochs{.least = 1, .most = 1000000};  // whose steps can be counted
+constexpr Interval kSide{.least = 0, .most = 16384};      // as in what weights tell of themselves, src/models/card.cpp
+constexpr Interval kFrames{.least = 0, .most = 4096};     // likewise
+constexpr Interval kSamplingRate{.least = 1, .most = 4096};  // likewise
+constexpr Interval kThreads{.least = 0, .most = 1024};       // as --threads
+constexpr Interval kWorkers{.least = 0, .most = kMaxWorkers};
+constexpr Interval kPrefetch{.least = 1, .most = 1024};
 constexpr Interval kShare{.least = 0, .most = 1};
 constexpr Interval kRate{.least = 0, .most = 1, .open_most = true};
 
@@ -26,9 +38,9 @@ std::vector<Option> model_options() {
        models::attention_in_names()},
       {"model", "attention_layers", &Recipe::attention_layers,
        "that take it, counted from 0, such as 0-5,9; the others are dense; empty: all"},
-      {"model", "resolution", &Recipe::resolution, "side of the images in pixels; 0: the model's own", kNotNegative},
-      {"model", "patch", &Recipe::patch, "side of a patch in pixels; 0: the model's own", kNotNegative},
-      {"model", "frames", &Recipe::frames, "of a clip; 0: the model's own", kNotNegative},
+      {"model", "resolution", &Recipe::resolution, "side of the images in pixels; 0: the model's own", kSide},
+      {"model", "patch", &Recipe::patch, "side of a patch in pixels; 0: the model's own", kSide},
+      {"model", "frames", &Recipe::frames, "of a clip; 0: the model's own", kFrames},
       {"model", "pool", &Recipe::pool, "what the classifier sees", {}, {"token", "mean"}},
       {"model", "dropout", &Recipe::dropout, "after embeddings, projections and in the MLP", kRate},
       {"model", "attention_dropout", &Recipe::attention_dropout, "of attention weights", kRate},
@@ -48,18 +60,12 @@ std::vector<Option> data_options() {
        "of what is left, used for training",
        {.least = 0, .most = 1, .open_least = true}},
       {"data", "limit_per_class", &Recipe::limit_per_class, "most training images of a class; 0: no limit",
-       kNotNegative},
+       kCountOrNone},
       {"data", "split_seed", &Recipe::split_seed, "which images are held out", kNotNegative},
       {"data", "sampling_rate", &Recipe::sampling_rate,
-       "thirtieths of a second from one frame of a clip to the next that is seen", kAtLeastOne},
-      {"data",
-       "workers",
-       &Recipe::workers,
-       "threads that prepare images; 0: half of the cores",
-       kNotNegative,
-       {},
-       false},
-      {"data", "prefetch", &Recipe::prefetch, "batches prepared ahead", kAtLeastOne, {}, false},
+       "thirtieths of a second from one frame of a clip to the next that is seen", kSamplingRate},
+      {"data", "workers", &Recipe::workers, "threads that prepare images; 0: half of the cores", kWorkers, {}, false},
+      {"data", "prefetch", &Recipe::prefetch, "batches prepared ahead", kPrefetch, {}, false},
       {"data", "skip_bad", &Recipe::skip_bad, "put another image in place of an unreadable one instead of stopping"},
   };
 }
@@ -78,16 +84,19 @@ std::vector<Option> augment_options() {
        "area of a resized crop",
        {.least = 0, .most = 1, .open_least = true}},
       {"augment", "crop_ratio", &Recipe::crop_ratio, "width over height of a resized crop", kPositive},
-      {"augment", "crop_padding", &Recipe::crop_padding, "pixels that a padded crop shifts by at most", kNotNegative},
-      {"augment", "crop_sides", &Recipe::crop_sides, "shorter side, in pixels, that a jittered crop is cut from",
-       kAtLeastOne},
+      {"augment", "crop_padding", &Recipe::crop_padding, "pixels that a padded crop shifts by at most", kSide},
+      {"augment",
+       "crop_sides",
+       &Recipe::crop_sides,
+       "shorter side, in pixels, that a jittered crop is cut from",
+       {.least = 1, .most = kSide.most}},
       {"augment", "flip", &Recipe::flip, "probability of a horizontal flip", kShare},
       {"augment", "color_jitter", &Recipe::color_jitter,
        "of brightness, contrast, saturation; unused with rand_augment", kNotNegative},
       {"augment", "rand_augment", &Recipe::rand_augment, "such as rand-m15-n2-mstd1.0-inc1; empty: none"},
       {"augment", "random_erasing", &Recipe::random_erasing, "probability of a box of noise", kShare},
       {"augment", "repeated_augmentation", &Recipe::repeated_augmentation,
-       "times in a row that an image is seen, augmented anew; an epoch has as many fewer images", kAtLeastOne},
+       "times in a row that an image is seen, augmented anew; an epoch has as many fewer images", kCount},
       {"augment", "mixup", &Recipe::mixup, "alpha of mixup; 0: off", kNotNegative},
       {"augment", "cutmix", &Recipe::cutmix, "alpha of cutmix; 0: off", kNotNegative},
       {"augment", "mix_probability", &Recipe::mix_probability, "that a batch is mixed at all", kShare},
@@ -113,11 +122,11 @@ std::vector<Option> optimizer_options() {
        "AdamW, or gradient descent with Nesterov's momentum",
        {},
        names_of(optimizers(), &OptimizerRow::name)},
-      {"optimizer", "batch", &Recipe::batch, "images of one step, over all processes", kAtLeastOne},
-      {"optimizer", "accumulate", &Recipe::accumulate, "parts that a step's batch is computed in", kAtLeastOne},
+      {"optimizer", "batch", &Recipe::batch, "images of one step, over all processes", kCount},
+      {"optimizer", "accumulate", &Recipe::accumulate, "parts that a step's batch is computed in", kCount},
       {"optimizer", "lr", &Recipe::lr, "learning rate at the top of the schedule", kPositive},
       {"optimizer", "lr_batch", &Recipe::lr_batch, "batch that lr is meant for, others scale it; 0: lr as it is",
-       kNotNegative},
+       kCountOrNone},
       {"optimizer", "weight_decay", &Recipe::weight_decay, "how strongly parameters decay", kNotNegative},
       {"optimizer",
        "decay_on",
@@ -141,7 +150,7 @@ std::vector<Option> optimizer_options() {
 
 std::vector<Option> schedule_options() {
   return {
-      {"schedule", "epochs", &Recipe::epochs, "times that every training image is seen", kAtLeastOne},
+      {"schedule", "epochs", &Recipe::epochs, "times that every training image is seen", kEpochs},
       {"schedule",
        "schedule",
        &Recipe::schedule,
@@ -168,7 +177,7 @@ std::vector<Option> prune_options() {
   return {
       {"prune", "prune_ratio", &Recipe::prune_ratio,
        "share of the parameters in attention and MLPs that fib prune removes; 0: none", kRate},
-      {"prune", "prune_interval", &Recipe::prune_interval, "steps between two updates of the masks", kAtLeastOne},
+      {"prune", "prune_interval", &Recipe::prune_interval, "steps between two updates of the masks", kCount},
       {"prune", "prune_attention_penalty", &Recipe::prune_attention_penalty, "of the masks of attention, in the loss",
        kNotNegative},
       {"prune", "prune_mlp_penalty", &Recipe::prune_mlp_penalty, "of the masks of MLPs, in the loss", kNotNegative},
@@ -194,27 +203,27 @@ std::vector<Option> run_options() {
        "threads",
        &Recipe::threads,
        "of each process; 0: the cores divided among the processes",
-       kNotNegative,
+       kThreads,
        {},
        false},
-      {"run", "eval_every", &Recipe::eval_every, "epochs between evaluations", kAtLeastOne},
+      {"run", "eval_every", &Recipe::eval_every, "epochs between evaluations", kCount},
       {"run",
        "eval_batch",
        &Recipe::eval_batch,
        "images of one step of evaluation; 0: as in training",
-       kNotNegative,
+       kCountOrNone,
        {},
        false},
       {"run", "eval_images", &Recipe::eval_images,
-       "most images of an evaluation, spread evenly over validation and test set; 0: all", kNotNegative},
+       "most images of an evaluation, spread evenly over validation and test set; 0: all", kCountOrNone},
       {"run",
        "checkpoint_every",
        &Recipe::checkpoint_every,
        "steps between checkpoints; 0: after every epoch",
-       kNotNegative,
+       kCountOrNone,
        {},
        false},
-      {"run", "log_every", &Recipe::log_every, "steps between lines of metrics.jsonl", kAtLeastOne, {}, false},
+      {"run", "log_every", &Recipe::log_every, "steps between lines of metrics.jsonl", kCount, {}, false},
   };
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
+#include "base/json_figure.h"
 #include "base/json_integer.h"
 #include "base/json_reason.h"
 #include "base/parse_json.h"
@@ -46,10 +47,10 @@ Summary::Result result_of(const ordered_json& j, const std::string& samples) {
                     .weights = j.at("weights"),
                     .epoch = json_integer(j, "epoch")};
   for (const auto& [key, value] : j.items()) {
-    if (key == per_second(samples) && value.get<double>() > 0)
-      r.evaluation.seconds = static_cast<double>(r.evaluation.samples) / value.get<double>();
+    if (key == per_second(samples) && json_figure(j, key) > 0)
+      r.evaluation.seconds = static_cast<double>(r.evaluation.samples) / json_figure(j, key);
     const bool known = key == samples || key == "epoch" || key == per_second(samples);
-    if (!known && value.is_number()) r.evaluation.figures.push_back({key, value});
+    if (!known && value.is_number()) r.evaluation.figures.push_back({key, json_figure(j, key)});
   }
   return r;
 }
@@ -76,16 +77,16 @@ Summary from_json(const ordered_json& j) {
   if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.judged_by);
   s.test = result_of(j.at("test"), s.judged_by);
   s.test.evaluation.value(s.score.name);  // a run without its score is no result
-  s.train_seconds = j.at("train_seconds");
-  s.peak_memory_mb = j.at("peak_memory_mb");
+  s.train_seconds = json_figure(j, "train_seconds");
+  s.peak_memory_mb = json_figure(j, "peak_memory_mb");
   if (j.contains("attention_cost"))
-    s.attention_cost = {.pruning_ratio = j.at("attention_cost").at("pruning_ratio"),
-                        .pruning_ratio_with_cls = j.at("attention_cost").at("pruning_ratio_with_cls")};
+    s.attention_cost = {.pruning_ratio = json_figure(j.at("attention_cost"), "pruning_ratio"),
+                        .pruning_ratio_with_cls = json_figure(j.at("attention_cost"), "pruning_ratio_with_cls")};
   if (j.contains(per_second(s.samples)))
-    s.speed = {.samples_per_second = j.at(per_second(s.samples)),
-               .step_ms = j.at("step_ms"),
-               .data_wait_ms = j.at("data_wait_ms"),
-               .attention_ms = j.at("attention_ms")};
+    s.speed = {.samples_per_second = json_figure(j, per_second(s.samples)),
+               .step_ms = json_figure(j, "step_ms"),
+               .data_wait_ms = json_figure(j, "data_wait_ms"),
+               .attention_ms = json_figure(j, "attention_ms")};
   return s;
 }
 

@@ -92,6 +92,8 @@ TEST(ClipSampling, spreads_frames_as_its_authors_do) {
   EXPECT_EQ(choose_frames(even_clip(100, 30), {.frames = 8, .rate = 32}, rng),
             (std::vector<size_t>{0, 36, 72, 99, 99, 99, 99, 99}));
   EXPECT_EQ(choose_frames(even_clip(1, 30), {.frames = 2, .rate = 32}, rng), (std::vector<size_t>{0, 0}));
+  // A span that fits no integer is one all the same.
+  EXPECT_EQ(choose_frames(even_clip(100, 30), {.frames = 2, .rate = 2000000000}, rng), (std::vector<size_t>{0, 99}));
 }
 
 TEST(ClipSampling, begins_anywhere_in_training_and_the_same_for_the_same_draw) {

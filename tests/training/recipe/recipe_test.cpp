@@ -109,6 +109,20 @@ TEST(Recipe, refuses_values_that_do_not_fit) {
   EXPECT_TRUE(mentions(toml_error("[run]\nseed = 2026-01-01\n"), "an integer from 0"));
 }
 
+/// Cut to 32 bits, as where it is used, 2^32 + 1 would be 1: another run than the recipe says.
+TEST(Options, that_count_something_have_an_end) {
+  Recipe recipe;
+  for (const Option& option : options()) {
+    if (!std::holds_alternative<int64_t Recipe::*>(option.field)) continue;
+    if (option.key == "seed" || option.key == "split_seed") continue;  // all of their bits are used
+    const std::string error = error_of([&] { option.set(recipe, int64_t{4294967297}); });
+    EXPECT_TRUE(mentions(error, option.key + ": received 4294967297, accepted an integer from ")) << option.key;
+  }
+  EXPECT_EQ(recipe, Recipe());
+  EXPECT_TRUE(mentions(find_option("epochs").accepted(), "from 1 to 1000000"));
+  EXPECT_TRUE(mentions(toml_error("[augment]\ncrop_sides = [1.0, 1e300]\n"), "two numbers from 1 to 16384"));
+}
+
 TEST(Recipe, parses_what_people_type) {
   Recipe recipe;
   find_option("crop_ratio").parse(recipe, "0.75,1.5");
@@ -117,6 +131,8 @@ TEST(Recipe, parses_what_people_type) {
   EXPECT_TRUE(recipe.skip_bad);
   EXPECT_TRUE(mentions(error_of([&] { find_option("batch").parse(recipe, "64x"); }), "received '64x'"));
   EXPECT_TRUE(mentions(error_of([&] { find_option("data").parse(recipe, "a\nb"); }), "one line"));
+  EXPECT_EQ(error_of([&] { find_option("data").parse(recipe, "folder:\xff"); }),
+            "data: received 'folder:\\xff', accepted text in UTF-8");
   EXPECT_EQ(find_option("min_lr").flag(), "--min-lr");
 }
 

@@ -212,6 +212,12 @@ TEST(Summary, says_what_is_wrong_with_a_file) {
   large["parameters"] = 3.3e25;  // as any number of more than nineteen digits is read
   test::write_file(files.summary(), large.dump());
   EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "parameters must be an integer of 64 bits"));
+  for (const double figure : {1e308, -1e308, 1e-320}) {  // a ratio to it, or a percentage of it, would be infinite
+    nlohmann::ordered_json absurd = to_json(sample_summary());
+    absurd["test"]["top1"] = figure;
+    test::write_file(files.summary(), absurd.dump());
+    EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "top1 must be a number of a size"));
+  }
   test::write_file(files.summary(), std::string(2 << 20, ' '));
   EXPECT_TRUE(test::mentions(test::error_of([&] { read_summary(files); }), "it is longer than the 1048576 bytes"));
 }
