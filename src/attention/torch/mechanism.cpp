@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/between_layers.h"
+
 namespace fib::attention {
 
 using Maker = MechanismPtr(const AttentionSpec& spec, const Geometry& geometry, double dropout);
@@ -89,6 +91,7 @@ void Mechanism::check_bias(const at::Tensor& bias, int64_t batch) const {
 }
 
 at::Tensor Mechanism::forward(const Inputs& in) {
+  BetweenLayers::ask();
   check_inputs(spec_.name, in, geometry_);
   check_bias(in.bias, in.q.size(0));
   if (watcher_ != nullptr) *watcher_ = in;
@@ -96,6 +99,7 @@ at::Tensor Mechanism::forward(const Inputs& in) {
 }
 
 at::Tensor Mechanism::forward_packed(const at::Tensor& qkv, const at::Tensor& bias) {
+  BetweenLayers::ask();
   check_tensor(spec_.name, "packed qkv", qkv, {geometry_.query_tokens(), 3, geometry_.heads, geometry_.head_dim});
   check_bias(bias, qkv.size(0));
   if (watcher_ != nullptr) *watcher_ = unpack(qkv, bias);

@@ -30,10 +30,13 @@ void start_threads() {
 }  // namespace
 
 void use_torch_threads(int64_t threads, int64_t beside) {
+  static int64_t started = 0;
+  if (threads == started) return require_threads(1 + beside);
   require_threads(threads_at_once(threads) + beside);
   omp_set_num_threads(static_cast<int>(threads));
   at::set_num_threads(static_cast<int>(threads));
   start_threads();
+  started = threads;
 }
 
 }  // namespace fib::cli

@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 
+#include "base/between_layers.h"
 #include "base/stopwatch.h"
 #include "data/open_dataset.h"
 #include "data/transforms/mixup.h"
@@ -220,6 +221,7 @@ Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGro
   const EvalMode eval_mode(model);
   const auto total = static_cast<int64_t>(loader.dataset().size());
   Sums sums;
+  const BetweenLayers heard([&] { hooks.between_layers(group); });
   BatchStream stream = loader.epoch(0);
   while (std::optional<Batch> batch = stream.next()) {
     add_batch(sums, model, *batch, seen);

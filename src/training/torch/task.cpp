@@ -45,6 +45,10 @@ void EvaluationHooks::batch_done(ProcessGroup& group, int64_t done, int64_t tota
   if (stop.item<double>() > 0) throw Interrupted();
 }
 
+void EvaluationHooks::between_layers(const ProcessGroup& group) const {
+  if (group.world() == 1 && wants_stop && wants_stop()) throw Interrupted();
+}
+
 void add_task(TaskRow row) {
   if (std::ranges::count(task_table(), row.name, &TaskRow::name) > 0)
     throw std::invalid_argument(fmt::format("there is a task '{}' already", row.name));

@@ -52,6 +52,8 @@ struct EvaluationHooks {
 
   /// Tells and asks; every process must call it equally often.
   void batch_done(ProcessGroup& group, int64_t done, int64_t total) const;
+  /// Asks alone, within a batch, which may take long: several processes would have to agree.
+  void between_layers(const ProcessGroup& group) const;
 };
 
 enum class Split { validation, test };

@@ -356,6 +356,34 @@ TEST(Trainer, stops_within_an_evaluation_and_ends_with_the_same_bits) {
   }
 }
 
+/// Asks to stop once the first epoch has only its evaluation left.
+class StopsBeforeEvaluating : public Recorder {
+ public:
+  void stepped(const StepFacts& facts) override {
+    Recorder::stepped(facts);
+    wants_ = facts.step == facts.steps / facts.epochs;
+  }
+  void evaluating(const std::string&, int64_t, int64_t) override { ++batches; }
+  bool wants_stop() override { return wants_; }
+
+  int batches = 0;
+
+ private:
+  bool wants_ = false;
+};
+
+/// One of a large model takes longer than anyone waits.
+TEST(Trainer, does_not_finish_a_batch_of_an_evaluation_that_it_stops) {
+  const TemporaryDirectory directory;
+  ProcessGroup alone;
+  StopsBeforeEvaluating observer;
+  const RunDirectory run(directory.path());
+  Trainer trainer(experiment_of(random_recipe()), alone, &run, observer);
+  EXPECT_EQ(trainer.run(), Trainer::Outcome::stopped);
+  EXPECT_EQ(observer.batches, 0);
+  EXPECT_TRUE(observer.evaluations.empty());
+}
+
 TEST(Trainer, refuses_a_checkpoint_of_another_recipe) {
   const TemporaryDirectory directory;
   train_with_stops(directory.path(), {});
