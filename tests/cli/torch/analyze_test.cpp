@@ -292,7 +292,11 @@ TEST_F(Reproduce, lists_what_there_is) {
 TEST_F(Reproduce, refuses_in_one_line) {
   expect_refusal(run_fib("reproduce"), 2, {"--list"});
   expect_refusal(run_fib("reproduce table-sequence"), 2, {"table-sequences"});
-  expect_refusal(run_fib("reproduce table-video --scale small"), 2, {"no recipes for the scale small"});
+  write_file(path("recipes/ablations/table-short.toml"),
+             "title = \"Short\"\nsection = \"S\"\n[recipes.tiny]\nfashion = \"ablation-tiny.toml\"\n"
+             "[[rows]]\nlabel = \"Full\"\nattention = \"full\"\n");
+  expect_refusal(run_fib("reproduce table-short --scale small" + options("short", 1)), 2,
+                 {"no recipes for the scale small"});
   expect_refusal(run_fib("reproduce table-sequences --scale huge"), 2, {"huge"});
   expect_refusal(run_fib("reproduce table-sequences --set epochs"), 2, {"KEY=VALUE"});
   expect_refusal(run_fib("reproduce --list --recipes /nowhere"), 1, {"/nowhere"});
