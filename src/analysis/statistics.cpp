@@ -88,4 +88,22 @@ PairedTest paired_t_test(const std::vector<double>& x, const std::vector<double>
   return {e.count, e.mean, student_p(t, e.count - 1)};
 }
 
+Estimate estimate_over_seeds(const BySeed& values) {
+  std::vector<double> list;
+  for (const auto& [seed, value] : values) list.push_back(value);
+  return estimate(list);
+}
+
+std::optional<PairedTest> paired_by_seed(const BySeed& x, const BySeed& y) {
+  std::vector<double> ours, theirs;
+  for (const auto& [seed, value] : x) {
+    const auto other = y.find(seed);
+    if (other == y.end()) continue;
+    ours.push_back(value);
+    theirs.push_back(other->second);
+  }
+  if (ours.size() < 2) return std::nullopt;
+  return paired_t_test(ours, theirs);
+}
+
 }  // namespace fib::analysis

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <vector>
 
 namespace fib::analysis {
@@ -37,6 +39,12 @@ struct PairedTest {
 /// Student's paired t-test. Throws std::invalid_argument for lists of different lengths or fewer than two pairs. Where
 /// all differences are equal, as those of few seeds on a small test set can be, their spread is not known: p is 1.
 PairedTest paired_t_test(const std::vector<double>& x, const std::vector<double>& y);
+
+/// A result of each seed.
+using BySeed = std::map<int64_t, double>;
+Estimate estimate_over_seeds(const BySeed& values);
+/// The test over the seeds that both have; none where these are fewer than two.
+std::optional<PairedTest> paired_by_seed(const BySeed& x, const BySeed& y);
 
 /// P(|T| >= |t|) of Student's distribution with a whole number of degrees of freedom, by its finite sum.
 double student_p(double t, int64_t freedom);

@@ -43,31 +43,16 @@ void name_groups(const std::vector<RunRecord>& runs, std::vector<SeedGroup>& gro
   }
 }
 
-std::map<int64_t, double> scores_by_seed(const std::vector<RunRecord>& runs, const SeedGroup& group) {
-  std::map<int64_t, double> scores;
+analysis::BySeed scores_by_seed(const std::vector<RunRecord>& runs, const SeedGroup& group) {
+  analysis::BySeed scores;
   for (const size_t i : group.runs) scores.emplace(runs[i].seed, shown_score(runs[i]));
   return scores;
-}
-
-analysis::Estimate score_of(const std::vector<RunRecord>& runs, const SeedGroup& group) {
-  std::vector<double> scores;
-  for (const auto& [seed, score] : scores_by_seed(runs, group)) scores.push_back(score);
-  return analysis::estimate(scores);
 }
 
 std::optional<analysis::PairedTest> paired(const std::vector<RunRecord>& runs, const SeedGroup& group,
                                            const SeedGroup& first) {
   if (!why_not_comparable(runs[group.runs.front()], runs[first.runs.front()]).empty()) return std::nullopt;
-  const std::map<int64_t, double> rival = scores_by_seed(runs, first);
-  std::vector<double> x, y;
-  for (const auto& [seed, score] : scores_by_seed(runs, group)) {
-    const auto found = rival.find(seed);
-    if (found == rival.end()) continue;
-    x.push_back(score);
-    y.push_back(found->second);
-  }
-  if (x.size() < 2) return std::nullopt;
-  return analysis::paired_t_test(x, y);
+  return analysis::paired_by_seed(scores_by_seed(runs, group), scores_by_seed(runs, first));
 }
 
 }  // namespace
@@ -76,7 +61,7 @@ std::vector<SeedGroup> over_seeds(const std::vector<RunRecord>& runs) {
   std::vector<SeedGroup> groups = grouped_runs(runs);
   name_groups(runs, groups);
   for (SeedGroup& group : groups) {
-    group.score = score_of(runs, group);
+    group.score = analysis::estimate_over_seeds(scores_by_seed(runs, group));
     if (&group != &groups.front()) group.against_first = paired(runs, group, groups.front());
   }
   const bool several = std::any_of(groups.begin(), groups.end(), [](const SeedGroup& g) { return g.score.count > 1; });
