@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "report/run_comparison.h"
+#include "report/words.h"
 
 namespace fib::report {
 namespace {
@@ -39,7 +40,9 @@ void name_groups(const std::vector<RunRecord>& runs, std::vector<SeedGroup>& gro
   for (const SeedGroup& g : groups) ++uses[runs[g.runs.front()].attention];
   for (SeedGroup& g : groups) {
     const RunRecord& run = runs[g.runs.front()];
-    g.name = uses[run.attention] == 1 ? run.attention : fmt::format("{}, {}, {}", run.attention, run.model, run.data);
+    g.name = uses[run.attention] == 1 ? run.attention
+                                      : fmt::format("{}, {}, {}, {:.0f} epochs of {} {}", run.attention, run.model,
+                                                    run.data, run.epochs, grouped(run.train_samples), run.samples);
   }
 }
 

@@ -13,7 +13,7 @@
 namespace fib::report {
 
 struct SeedGroup {
-  std::string name;          ///< the attention; with model and data where groups differ in these
+  std::string name;          ///< the attention; where several have it, with what else tells them apart
   std::vector<size_t> runs;  ///< of the list, in its order
   analysis::Estimate score;  ///< in what scores are shown in: percent where the figure is a share
   std::optional<analysis::PairedTest> against_first;  ///< by equal seeds; none where fewer than two are shared

@@ -67,7 +67,7 @@ TEST(OverSeeds, does_not_join_or_compare_other_data_or_lengths) {
   for (size_t i = 3; i < 6; ++i) runs[i].attention = "full", runs[i].data = "mnist";
   const auto groups = over_seeds(runs);
   ASSERT_EQ(groups.size(), 2U);
-  EXPECT_EQ(groups[1].name, "full, vit_nano, mnist");
+  EXPECT_EQ(groups[1].name, "full, vit_nano, mnist, 10 epochs of 49,000 images");
   EXPECT_EQ(difference_text(groups[1].against_first), "–");
   runs = three_seeds();
   runs[2].epochs = 20;
