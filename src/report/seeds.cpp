@@ -52,9 +52,14 @@ analysis::BySeed scores_by_seed(const std::vector<RunRecord>& runs, const SeedGr
   return scores;
 }
 
+/// Other data or a longer training would be compared instead of the attention.
+bool trained_alike(const RunRecord& a, const RunRecord& b) {
+  return why_not_comparable(a, b).empty() && a.epochs == b.epochs && a.train_samples == b.train_samples;
+}
+
 std::optional<analysis::PairedTest> paired(const std::vector<RunRecord>& runs, const SeedGroup& group,
                                            const SeedGroup& first) {
-  if (!why_not_comparable(runs[group.runs.front()], runs[first.runs.front()]).empty()) return std::nullopt;
+  if (!trained_alike(runs[group.runs.front()], runs[first.runs.front()])) return std::nullopt;
   return analysis::paired_by_seed(scores_by_seed(runs, group), scores_by_seed(runs, first));
 }
 

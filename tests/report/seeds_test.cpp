@@ -72,6 +72,9 @@ TEST(OverSeeds, does_not_join_or_compare_other_data_or_lengths) {
   runs = three_seeds();
   runs[2].epochs = 20;
   EXPECT_EQ(over_seeds(runs).size(), 3U);
+  runs = three_seeds();
+  for (size_t i = 3; i < 6; ++i) runs[i].epochs = 20;
+  EXPECT_FALSE(over_seeds(runs)[1].against_first) << "twice as long";
 }
 
 TEST(OverSeeds, counts_a_seed_that_was_trained_twice_once) {
