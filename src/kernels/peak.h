@@ -9,11 +9,27 @@ namespace fib {
 /// GFLOP/s of float32 multiply-adds between registers, on all threads that parallel_tasks has; some milliseconds.
 double peak_gflops();
 
+/// GB/s that all these threads read together, each from an array that half fills a cache of its core.
+struct ReadRates {
+  double first, second;
+};
+
+/// What the caches give when lines are read one after another; some milliseconds.
+ReadRates read_rates();
+
 namespace kernels {
 
 /// `rounds` of multiply-adds that depend on nothing but themselves; gives how many numbers were multiplied.
-using PeakFunction = int64_t (*)(int64_t rounds);
-PeakFunction peak_of_target(int64_t target);
+using MultiplyFunction = int64_t (*)(int64_t rounds);
+/// Reads all values, a multiple of kReadAtOnce, that often; gives their sum.
+inline constexpr int64_t kReadAtOnce = 192;
+using ReadFunction = float (*)(const float* values, int64_t count, int64_t rounds);
+
+struct PeakTable {
+  MultiplyFunction multiply;
+  ReadFunction read;
+};
+const PeakTable& peak_of_target(int64_t target);
 
 }  // namespace kernels
 }  // namespace fib

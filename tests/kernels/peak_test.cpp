@@ -3,13 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "fibottention/attention.h"
 #include "kernels/tiles.h"
 
 namespace fib::test {
 namespace {
 
 TEST(Peak, counts_what_was_multiplied) {
-  const kernels::PeakFunction loop = kernels::peak_of_target(kernels::chosen_target());
+  const kernels::MultiplyFunction loop = kernels::peak_of_target(kernels::chosen_target()).multiply;
   EXPECT_GT(loop(1), 0);
   EXPECT_EQ(loop(100), 100 * loop(1));
 }
@@ -17,6 +18,24 @@ TEST(Peak, counts_what_was_multiplied) {
 TEST(Peak, is_a_speed) {
   EXPECT_GT(peak_gflops(), 0.01);
   EXPECT_LT(peak_gflops(), 1e6);
+}
+
+TEST(Peak, reads_every_value_as_often_as_asked) {
+  alignas(128) float values[2 * kernels::kReadAtOnce];
+  for (float& value : values) value = 1.0f;
+  for (const std::string& target : simd_targets()) {
+    set_simd_target(target);
+    EXPECT_EQ(kernels::peak_of_target(kernels::chosen_target()).read(values, std::size(values), 3), 3.0f * std::size(values))
+        << target;
+  }
+  set_simd_target("");
+}
+
+TEST(Peak, caches_give_so_much) {
+  const ReadRates rates = read_rates();
+  EXPECT_GT(rates.first, 0.01);
+  EXPECT_GT(rates.second, 0.01);
+  EXPECT_LT(rates.first, 1e6);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ void run(const BenchAttentionArguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_drawing_output(a.plot);
   bench::AttentionBenchOptions options = a.options;
   options.attention = attention_spec(a.attention);
-  report::BenchReport report{machine_name(), globals.threads, options, 0.0, peak_gflops(), {}};
+  report::BenchReport report{machine_name(), globals.threads, options, 0.0, peak_gflops(), read_rates(), {}};
   report.operator_overhead_us = bench::operator_overhead_us();
   {
     StatusLine line(globals.quiet);

@@ -101,6 +101,7 @@ ordered_json bench_json(const BenchReport& report) {
           {"load_average", or_null(report.load)},
           {"operator_overhead_us", report.operator_overhead_us},
           {"peak_gflops", report.peak_gflops},
+          {"read_gb_per_second", {{"first_cache", report.read_rates.first}, {"second_cache", report.read_rates.second}}},
           {"rows", rows}};
 }
 
@@ -133,7 +134,10 @@ std::string bench_text(const BenchReport& report) {
                      report.threads, o.attention.to_string(), o.batch, o.heads, o.dim, o.cls, table.to_string(),
                      notes) +
          overhead_note(report.operator_overhead_us) +
-         fmt::format("Multiply-adds between registers: {:.0f} GFLOP/s, more is not to be had.\n", report.peak_gflops) +
+         fmt::format(
+             "More is not to be had: {:.0f} GFLOP/s of multiply-adds between registers; {:.0f} GB/s from the first-level "
+             "cache, {:.0f} from the second.\n",
+             report.peak_gflops, report.read_rates.first, report.read_rates.second) +
          busy_note(report);
 }
 

@@ -9,6 +9,7 @@
 
 #include "bench/torch/attention_bench.h"
 #include "kernels/machine.h"
+#include "kernels/peak.h"
 #include "report/plot.h"
 
 namespace fib::report {
@@ -19,6 +20,7 @@ struct BenchReport {
   bench::AttentionBenchOptions options;
   double operator_overhead_us = 0.0;
   double peak_gflops = 0.0;
+  ReadRates read_rates{};
   std::vector<bench::AttentionBenchRow> rows;
   std::optional<double> load = load_average();  ///< before the benchmark made its own
 };
