@@ -6,8 +6,8 @@
 # decide in which order layers become sparse. Steps that are done are kept; a run that was stopped is resumed.
 # Usage: scripts/adapt-results.sh WEIGHTS IMAGES CHOOSE [DIRECTORY=runs/adapt]
 #   FIB_THREADS=1             threads
-#   ATTENTIONS="A B"          mechanisms that are adapted
-#   SPARSE="12 6"             how many layers of the first one become sparse, in each of its runs
+#   ATTENTIONS="A B"          mechanisms that are adapted; all but the first in all layers
+#   SPARSE="12 8"             how many layers of the first one become sparse, in each of its runs
 #   EPOCHS=N                  of each run; the recipe's
 #   EVERY=1                   test on the image of every so manieth class, the first included
 set -euo pipefail
@@ -15,7 +15,7 @@ set -euo pipefail
 fib=${FIB:-$(dirname "$0")/../build/fib}
 weights=$1 images=$2 choose=$3 out=${4:-runs/adapt}
 read -ra attentions <<<"${ATTENTIONS:-fibottention fibottention-modified longformer}"
-read -ra counts <<<"${SPARSE:-12 6}"
+read -ra counts <<<"${SPARSE:-12 8}"
 threads=(--threads "${FIB_THREADS:-1}")
 model=(--model vit_tiny_patch16_224 --weights "$weights")
 layers=12
@@ -88,10 +88,8 @@ for k in 2 4 6 7 8 9 10 12; do
   printf '  %2d  %s %%\n' "$k" "$(percent "$(figure top1 "$out/first-$k.json")")"
 done
 
-for attention in "${attentions[@]}"; do adapt "$attention-$layers" "$attention" ""; done
-for k in "${counts[@]}"; do
-  [[ $k == "$layers" ]] || adapt "${attentions[0]}-$k" "${attentions[0]}" "$(first "$k")"
-done
+for k in "${counts[@]}"; do adapt "${attentions[0]}-$k" "${attentions[0]}" "$(first "$k")"; done
+for attention in "${attentions[@]:1}"; do adapt "$attention-$layers" "$attention" ""; done
 
 echo "adapted:"
 for run in "$out"/*/adaptation.json; do

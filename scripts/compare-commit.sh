@@ -35,7 +35,8 @@ before=${BEFORE:-$(build_before)}
 run() {
   local version=$1 target=$2
   shift 2
-  FIB_TARGET=$target "${!version}" bench "$@" --json | tr -d '\n' | sed 's/{"contestant"/\n&/g; s/{"model"/\n&/g' |
+  FIB_TARGET=$target "${!version}" bench "$@" --json | tr '\n' ' ' |
+    sed -E 's/ *([][{},]) */\1/g; s/\[\{/\n{/g; s/\},\{/},\n{/g' |
     awk -v version="$version" -v target="${target:-best}" '
       function field(name) { return match($0, "\"" name "\": *\"?[^\",}]*") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) : "" }
       function text(name) { value = field(name); gsub(/^[ "]+/, "", value); return value }
