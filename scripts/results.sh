@@ -2,24 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Trains the rows of docs/results.md on one thread each, and prints their table. Finished rows are kept, interrupted ones
 # continued; rows in docs/results/TABLE.json, which outlive their runs, are not trained again.
-# Usage: scripts/results.sh [whole|tenth] [DIRECTORY=runs/TABLE] [OPTION OF fib train...]
-#   whole   all of CIFAR-10, ten epochs, six mechanisms, three seeds
-#   tenth   5,000 images of CIFAR-10, four epochs, all mechanisms and three backbones
-#   JOBS=2  rows at a time
-#   AGAIN=1 train rows that were kept, too
+# Usage: scripts/results.sh [TABLE=cifar10-whole] [DIRECTORY=runs/TABLE] [OPTION OF fib train...]
+#   cifar10-whole   all of CIFAR-10, ten epochs, six mechanisms, three seeds
+#   cifar100-whole  the same on CIFAR-100, four mechanisms, one seed
+#   cifar10-tenth   5,000 images of CIFAR-10, four epochs, all mechanisms and three backbones
+#   JOBS=2          rows at a time
+#   AGAIN=1         train rows that were kept, too
 # The rows that are there now are written to DIRECTORY/rows.json: a copy of it is what docs/results keeps.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fib=${FIB:-build/fib}
-table=${1:-whole}
+table=${1:-cifar10-whole}
 out=${2:-runs/$table}
 shift $(($# < 2 ? $# : 2))
-kept=docs/results/cifar10-$table.json
-recipe=recipes/cifar10-$table.toml
+kept=docs/results/$table.json
+recipe=recipes/$table.toml
+if [[ $table == cifar100-whole ]]; then
+  recipe=recipes/cifar10-whole.toml
+  set -- --data cifar100 "$@"
+fi
 
 # model, attention, seed
-rows_of_whole() {
+rows_of_cifar10-whole() {
   local seed attention
   for seed in 0 1 2; do
     for attention in full fibottention fibottention:masking=zero fibottention-modified longformer bigbird; do
@@ -28,8 +33,12 @@ rows_of_whole() {
   done
 }
 
+rows_of_cifar100-whole() {
+  printf 'vit_nano_patch2_28 %s 0\n' full fibottention fibottention:masking=zero fibottention-modified
+}
+
 # What the paper's claims rest on comes twice.
-rows_of_tenth() {
+rows_of_cifar10-tenth() {
   local vit=vit_micro_patch2_28 convit=convit_micro_patch2_28 swin=swin_micro_patch2_window7_28
   printf '%s\n' "$vit "{fibottention,full,fibottention-modified,longformer}" "{0,1}
   printf '%s\n' "$vit "{fibottention:masking=zero,bigbird,sparse-transformer,random,efficient,linformer,topk}" 0"
@@ -57,7 +66,8 @@ train_row() {
   fi
 }
 
-[[ $table == whole || $table == tenth ]] || { echo "results: unknown table '$table', known: whole tenth" >&2; exit 2; }
+declare -F "rows_of_$table" >/dev/null ||
+  { echo "results: unknown table '$table', known: cifar10-whole cifar100-whole cifar10-tenth" >&2; exit 2; }
 mkdir -p "$out"
 mapfile -t rows < <("rows_of_$table")
 for row in "${rows[@]}"; do
