@@ -25,7 +25,8 @@ TEST(Peak, reads_every_value_as_often_as_asked) {
   for (float& value : values) value = 1.0f;
   for (const std::string& target : simd_targets()) {
     set_simd_target(target);
-    EXPECT_EQ(kernels::peak_of_target(kernels::chosen_target()).read(values, std::size(values), 3), 3.0f * std::size(values))
+    EXPECT_EQ(kernels::peak_of_target(kernels::chosen_target()).read(values, std::size(values), 3),
+              3.0f * std::size(values))
         << target;
   }
   set_simd_target("");

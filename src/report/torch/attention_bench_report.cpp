@@ -95,14 +95,15 @@ Panel panel_of(const BenchReport& report, const std::string& pass, const std::st
 ordered_json bench_json(const BenchReport& report) {
   auto rows = ordered_json::array();
   for (const AttentionBenchRow& r : report.rows) rows.push_back(row_json(r));
-  return {{"machine", report.machine},
-          {"threads", report.threads},
-          {"attention", report.options.attention.to_string()},
-          {"load_average", or_null(report.load)},
-          {"operator_overhead_us", report.operator_overhead_us},
-          {"peak_gflops", report.peak_gflops},
-          {"read_gb_per_second", {{"first_cache", report.read_rates.first}, {"second_cache", report.read_rates.second}}},
-          {"rows", rows}};
+  return {
+      {"machine", report.machine},
+      {"threads", report.threads},
+      {"attention", report.options.attention.to_string()},
+      {"load_average", or_null(report.load)},
+      {"operator_overhead_us", report.operator_overhead_us},
+      {"peak_gflops", report.peak_gflops},
+      {"read_gb_per_second", {{"first_cache", report.read_rates.first}, {"second_cache", report.read_rates.second}}},
+      {"rows", rows}};
 }
 
 std::string bench_text(const BenchReport& report) {
@@ -135,7 +136,8 @@ std::string bench_text(const BenchReport& report) {
                      notes) +
          overhead_note(report.operator_overhead_us) +
          fmt::format(
-             "More is not to be had: {:.0f} GFLOP/s of multiply-adds between registers; {:.0f} GB/s from the first-level "
+             "More is not to be had: {:.0f} GFLOP/s of multiply-adds between registers; {:.0f} GB/s from the "
+             "first-level "
              "cache, {:.0f} from the second.\n",
              report.peak_gflops, report.read_rates.first, report.read_rates.second) +
          busy_note(report);
