@@ -16,8 +16,8 @@ namespace fib::kernels {
 /// Channels that are summed side by side; d and e are whole groups of them.
 inline constexpr int64_t kNarrowGroup = 8;
 
-/// Whether a call is one for narrow heads: self-attention on offsets and class tokens alone, nothing added to or taken
-/// from the scores, few channels, and arrays of a head that stay in the second-level cache.
+/// Whether a call is one for narrow heads: self-attention on offsets and class tokens alone, with either masking,
+/// nothing added to the scores, few channels, and arrays of a head that stay in the second-level cache.
 bool narrow_fits(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<float>& options,
                  int64_t most_channels);
 /// Up to here it was faster than tiles on Zen 4, with AVX2 and AVX-512, on a packed qkv.
@@ -50,6 +50,7 @@ struct NarrowStrip {
 /// read by offsets that lead out of the image, stays zero.
 struct NarrowWorkspace {
   Buffer<float> arrays, class_rows, block;
+  Buffer<float> columns;  ///< masking zero, [2, e]: Σ over keys of v; in backward Σ over queries of rest · grad_out
   std::vector<int64_t> shifts;  ///< of a head: its signed offsets
   /// Of a block; only the first ones are in use.
   std::vector<NarrowStrip> strips;

@@ -163,6 +163,8 @@ void add_narrow_heads(std::vector<AttentionCase>& cases) {
       c.support = support;
       c.layout = kLayouts[i++ % 5];
       add(cases, c);
+      c.masking = Masking::zero;
+      add(cases, c);
     }
   }
 }

@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 
 /// Where arrays of a head begin, in rows of the workspace. What forward does not use stays empty.
 struct NarrowRows {
-  int64_t q, k, v, out, dq, dk, dv, weights, slopes, all;
+  int64_t q, k, v, out, dq, dk, dv, weights, slopes, rest, all;
   NarrowRows(const AttentionShape& s, int64_t strips, int64_t cls)
       : q(0),
         k(q + s.dim),
@@ -33,7 +33,8 @@ struct NarrowRows {
         dv(dk + s.dim),
         weights(dv + s.value_dim),
         slopes(weights + strips + cls),
-        all(slopes + strips + cls) {}
+        rest(slopes + strips + cls),
+        all(rest + 1) {}
 };
 
 /// What forward and backward share: the head's arrays, its strips, their scores.
@@ -47,6 +48,7 @@ class NarrowPass {
         cls_(call.support->cls()),
         patches_(call.shape.key_tokens - cls_),
         strips_(layout.strips),
+        zero_(call.options.masking == Masking::zero),
         rows_(call.shape, layout.strips, cls_) {
     const int64_t n = lanes<float>(), margin = (layout.reach + n - 1) / n * n;
     int64_t stride = 2 * margin + (patches_ + n - 1) / n * n;
@@ -60,6 +62,7 @@ class NarrowPass {
     data_ = {data + margin, stride};
     ws_.block.ensure(static_cast<size_t>(2 * (strips_ + 1) * lanes<float>()));
     const int64_t channels = HWY_MAX(call_.shape.dim, call_.shape.value_dim);
+    ws_.columns.ensure(static_cast<size_t>(2 * call_.shape.value_dim));
     ws_.class_rows.ensure(static_cast<size_t>(4 * cls_ * channels * lanes<float>()));
     set_room(static_cast<size_t>(strips_ + cls_));
     list_shifts();
@@ -166,6 +169,51 @@ class NarrowPass {
     return top;
   }
 
+  /// Masking zero: how many keys each query of the block excludes.
+  FloatVec excluded_keys() const {
+    const Floats d;
+    const auto one = hn::Set(d, 1.0f);
+    auto keys = hn::Set(d, static_cast<float>(call_.shape.key_tokens));
+    for (int64_t i = 0; i < met_; ++i) {
+      const NarrowStrip& s = ws_.strips[static_cast<size_t>(i)];
+      keys = hn::Sub(keys, whole(s) ? one : hn::IfThenElseZero(inside(s), one));
+    }
+    return keys;
+  }
+
+  /// e^(0 - level), what each of them weighs; 0 where there is none.
+  static FloatVec rest_of(FloatVec excluded, FloatVec level) {
+    const Floats d;
+    return hn::IfThenElseZero(hn::Gt(excluded, hn::Zero(d)), exponential<float>(hn::Neg(level)));
+  }
+
+  /// What a pair of the strip weighs beyond an excluded one: the sum over all keys, added later, holds that already.
+  static FloatVec beyond(const NarrowStrip& s, FloatVec weight, FloatVec rest) {
+    const auto more = hn::Sub(weight, rest);
+    return whole(s) ? more : hn::IfThenElseZero(inside(s), more);
+  }
+
+  /// Masking zero: the sum of v over all keys, class tokens included.
+  void sum_values() {
+    const Floats d;
+    float* sums = ws_.columns.data();
+    for (int64_t c = 0; c < call_.shape.value_dim; ++c) {
+      auto sum = hn::Zero(d);
+      for (int64_t t = 0; t < patches_; t += lanes<float>()) sum = hn::Add(sum, hn::LoadU(d, data_.at(rows_.v + c, t)));
+      sums[c] = hn::GetLane(hn::SumOfLanes(d, sum));
+      for (int64_t key = 0; key < cls_; ++key) sums[c] += head_rows(call_.inputs.v).row(key)[c];
+    }
+  }
+
+  /// rows of channels [t, t + lanes) += factor · sums.
+  static void add_columns(Channels into, int64_t t, int64_t channels, FloatVec factor, const float* sums) {
+    const Floats d;
+    for (int64_t c = 0; c < channels; ++c) {
+      float* at = into.at(c, t);
+      hn::StoreU(hn::MulAdd(factor, hn::Set(d, sums[c]), hn::LoadU(d, at)), d, at);
+    }
+  }
+
   static FloatVec zero_if_lowest(FloatVec x) {
     const auto lowest = hn::Set(Floats(), -std::numeric_limits<float>::infinity());
     return hn::IfThenZeroElse(hn::Eq(x, lowest), x);
@@ -206,6 +254,7 @@ class NarrowPass {
   NarrowHead at_;
   const SupportSet::Head& pattern_;
   int64_t cls_, patches_, strips_, met_ = 0;
+  bool zero_;  ///< masking: excluded pairs have score 0
   NarrowRows rows_;
   Channels data_{};
 };
@@ -217,6 +266,7 @@ class NarrowForward : public NarrowPass {
   void run() {
     const AttentionShape& s = call_.shape;
     transpose_inputs();
+    if (zero_) sum_values();
     const NarrowPartner k = spread(call_.inputs.k, s.dim, 0), v = spread(call_.inputs.v, s.value_dim, 1);
     for (int64_t t = 0; t < patches_; t += lanes<float>()) forward_block(t, k, v);
     const Rows<float> out = head_rows(call_.out);
@@ -235,19 +285,25 @@ class NarrowForward : public NarrowPass {
     const int64_t n = lanes<float>();
     float* scores = ws_.block.data();
     collect(t, class_k, class_v);
-    const auto top = zero_if_lowest(score(t, scores));
-    auto sum = hn::Zero(d);
+    auto top = zero_if_lowest(score(t, scores)), excluded = hn::Zero(d), rest = hn::Zero(d);
+    if (zero_) {
+      excluded = excluded_keys();
+      top = hn::IfThenElse(hn::Gt(excluded, hn::Zero(d)), hn::Max(top, hn::Zero(d)), top);
+      rest = rest_of(excluded, top);
+    }
+    auto sum = hn::Mul(excluded, rest);
     const float** weights = ws_.weights.data();
     for (int64_t s = 0; s < met_; ++s) {
       float* at = scores + s * n;
       const auto e = exponential<float>(hn::Sub(hn::LoadU(d, at), top));
-      hn::StoreU(e, d, at);
+      hn::StoreU(zero_ ? beyond(ws_.strips[static_cast<size_t>(s)], e, rest) : e, d, at);
       sum = hn::Add(sum, e);
       weights[s] = at;
     }
     const Channels out = array(rows_.out);
     sum_partners(ws_.summed.data(), ws_.weights.data(), met_, call_.shape.value_dim, inverse(sum), out.at(0, t),
                  out.stride);
+    if (zero_) add_columns(out, t, call_.shape.value_dim, hn::Mul(rest, inverse(sum)), ws_.columns.data());
     if (call_.lse == nullptr) return;
     float* lse = lse_of_head(call_.lse) + cls_ + t;
     const auto value = log_sum<float>(top, sum);

@@ -25,7 +25,9 @@ class NarrowBackward : public NarrowPass {
                         q = spread(call_.inputs.q, s.dim, 2), g = spread(call_.grad_out, s.value_dim, 3);
     const Rows<float> dq = head_rows(call_.gradients.dq), dk = head_rows(call_.gradients.dk),
                       dv = head_rows(call_.gradients.dv);
+    if (zero_) sum_values();
     for (int64_t t = 0; t < patches_; t += lanes<float>()) query_block(t, k, v);
+    if (zero_) sum_tokens(array(rows_.rest).first, array(rows_.out), patches_, s.value_dim, 1.0f, excluded_gradient());
     channels_to_rows(array(rows_.dq), patches_, s.dim, {dq.row(cls_), dq.stride});
     for (int64_t c = 0; c < cls_; ++c) class_keys(c, dk.row(c), dv.row(c));
     for (int64_t c = 0; c < cls_; ++c) class_query(c, dq.row(c), dk, dv);
@@ -35,6 +37,21 @@ class NarrowBackward : public NarrowPass {
   }
 
  private:
+  /// Masking zero, [e]: what all queries would give the value of a key that each of them excludes.
+  float* excluded_gradient() { return ws_.columns.data() + call_.shape.value_dim; }
+
+  /// Masking zero: what an excluded pair of these queries weighs is kept, and the share of all keys in out·grad_out
+  /// told.
+  FloatVec keep_rest(int64_t t, FloatVec total, FloatVec& rest) {
+    const Floats d;
+    rest = rest_of(excluded_keys(), total);
+    hn::StoreU(rest, d, data_.at(rows_.rest, t));
+    auto product = hn::Zero(d);
+    for (int64_t c = 0; c < call_.shape.value_dim; ++c)
+      product = hn::MulAdd(hn::Set(d, ws_.columns.data()[c]), hn::LoadU(d, data_.at(rows_.out + c, t)), product);
+    return hn::Mul(rest, product);
+  }
+
   /// Probabilities and slopes (the scores' gradients) of the queries' pairs, and the queries' gradients.
   void query_block(int64_t t, NarrowPartner class_k, NarrowPartner class_v) {
     const Floats d;
@@ -46,18 +63,20 @@ class NarrowBackward : public NarrowPass {
     dot_all({g.at(0, t), g.stride}, ws_.summed.data(), met_, call_.shape.value_dim, 1.0f, products, n);
     const float* lse = lse_of_head(call_.saved_lse) + cls_ + t;
     const auto total = zero_if_lowest(t + n <= patches_ ? hn::LoadU(d, lse) : load_first(lse, patches_ - t));
-    auto delta = hn::Zero(d);
+    auto rest = hn::Zero(d), delta = zero_ ? keep_rest(t, total, rest) : rest;
     const NarrowStrip* strips = ws_.strips.data();
     for (int64_t s = 0; s < met_; ++s) {
       const int64_t at = s * n;
       const auto p = exponential<float>(hn::Sub(hn::LoadU(d, scores + at), total));
-      hn::StoreU(p, d, weights.at(strips[s].index, t));
-      delta = hn::MulAdd(p, hn::LoadU(d, products + at), delta);
+      const auto weight = zero_ ? beyond(strips[s], p, rest) : p;
+      hn::StoreU(p, d, scores + at);
+      hn::StoreU(weight, d, weights.at(strips[s].index, t));
+      delta = hn::MulAdd(weight, hn::LoadU(d, products + at), delta);
       ws_.weights[static_cast<size_t>(s)] = slopes.at(strips[s].index, t);
     }
     for (int64_t s = 0; s < met_; ++s) {
       const NarrowStrip& strip = strips[s];
-      const auto p = hn::LoadU(d, weights.at(strip.index, t));
+      const auto p = hn::LoadU(d, scores + s * n);
       auto slope = hn::Mul(p, hn::Sub(hn::LoadU(d, products + s * n), delta));
       if (!whole(strip)) slope = hn::IfThenElseZero(inside(strip), slope);
       hn::StoreU(slope, d, slopes.at(strip.index, t));
@@ -71,6 +90,7 @@ class NarrowBackward : public NarrowPass {
   void class_keys(int64_t c, float* dk, float* dv) {
     sum_tokens(array(rows_.slopes + c).first, array(rows_.q), patches_, call_.shape.dim, call_.scale, dk);
     sum_tokens(array(rows_.weights + c).first, array(rows_.out), patches_, call_.shape.value_dim, 1.0f, dv);
+    for (int64_t i = 0; zero_ && i < call_.shape.value_dim; ++i) dv[i] += excluded_gradient()[i];
   }
 
   /// Class token c as a query: its gradient, its probabilities and slopes for the keys, and its share of class tokens.
@@ -133,6 +153,7 @@ class NarrowBackward : public NarrowPass {
                  dk.stride);
     sum_partners(ws_.summed.data(), ws_.other_weights.data(), count, call_.shape.value_dim, hn::Set(d, 1.0f),
                  dv.at(0, t), dv.stride);
+    if (zero_) add_columns(dv, t, call_.shape.value_dim, hn::Set(d, 1.0f), excluded_gradient());
   }
 };
 
