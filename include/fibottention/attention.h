@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention on a SupportSet, forward and backward: time O(pairs · d), memory O(T · H) beyond inputs and outputs, and in
-// backward at most 32 MB a thread for values of pairs.
+// backward at most 32 MB a thread for values of pairs; where explicit pairs are many, a mask of all pairs instead, at
+// most 64 MB.
 //
 // Shapes: q [B,H,Tq,d], k [B,H,Tk,d], v [B,H,Tk,e], out [B,H,Tq,e], lse [B,H,Tq] (contiguous). Results are bitwise
 // equal for any number of threads. Functions throw std::invalid_argument naming the value received; they never print.

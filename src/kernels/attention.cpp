@@ -9,6 +9,7 @@
 #include "base/parallel.h"
 #include "kernels/checks.h"
 #include "kernels/class_tokens.h"
+#include "kernels/dense_mask.h"
 #include "kernels/kept_pairs.h"
 #include "kernels/narrow.h"
 #include "kernels/tiles.h"
@@ -193,6 +194,10 @@ template <class T>
 void attention_forward(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
                        TokenView<T> out, T* lse, const AttentionOptions<T>& options) {
   kernels::check_forward(support, shape, inputs, out, options);
+  if (kernels::dense_is_faster(support, shape, options)) {
+    const auto mask = kernels::make_mask<T>(support);
+    return dense_attention_forward(shape, inputs, out, lse, kernels::masked_options(support, options, mask.get()));
+  }
   const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
   Call<T> call = make_call(support, shape, inputs, options);
   call.out = out;
@@ -213,6 +218,11 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
                         TokenView<const T> out, const T* lse, TokenView<const T> grad_out,
                         const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
   kernels::check_backward(support, shape, inputs, out, lse, grad_out, gradients, options);
+  if (kernels::dense_is_faster(support, shape, options)) {
+    const auto mask = kernels::make_mask<T>(support);
+    return dense_attention_backward(shape, inputs, out, lse, grad_out, gradients,
+                                    kernels::masked_options(support, options, mask.get()));
+  }
   Call<T> call = make_call(support, shape, inputs, options);
   call.set_backward(out, lse, grad_out, gradients);
   if constexpr (std::is_same_v<T, float>) {

@@ -12,7 +12,7 @@ constexpr Layout kLayouts[] = {Layout::head_major, Layout::token_major, Layout::
                                Layout::reversed};
 constexpr SupportKind kSquareSupports[] = {SupportKind::fibonacci, SupportKind::local,   SupportKind::full,
                                            SupportKind::diagonal,  SupportKind::bigbird, SupportKind::random,
-                                           SupportKind::nothing};
+                                           SupportKind::crowded,   SupportKind::nothing};
 
 /// 32 bits from three numbers: the pairs of the random supports need variety, not quality.
 uint32_t scramble(int64_t a, int64_t b, int64_t c) {
@@ -51,6 +51,17 @@ std::vector<TokenPair> random_pairs(int64_t head, int64_t query_tokens, int64_t 
   return pairs;
 }
 
+/// Half of all pairs, and every eleventh row without any.
+std::vector<TokenPair> half_of_pairs(int64_t head, int64_t tokens) {
+  std::vector<TokenPair> pairs;
+  for (int64_t q = 0; q < tokens; ++q) {
+    for (int64_t k = 0; k < tokens && q % 11 != 3; ++k) {
+      if (scramble(head, q, k) % 2 == 0) pairs.push_back({static_cast<int32_t>(q), static_cast<int32_t>(k)});
+    }
+  }
+  return pairs;
+}
+
 std::vector<TokenPair> all_pairs(int64_t query_tokens, int64_t key_tokens) {
   std::vector<TokenPair> pairs;
   for (int64_t i = 0; i < query_tokens * key_tokens; ++i) {
@@ -77,6 +88,9 @@ HeadPattern head_pattern(SupportKind kind, int64_t head, int64_t patches, int64_
       return {0, offsets_up_to(1, patches), true, random_pairs(head, tokens, tokens)};
     case SupportKind::random:
       return {0, {}, false, random_pairs(head, tokens, tokens)};
+    case SupportKind::crowded:
+      return {0, head == 0 ? offsets_up_to(1, patches) : std::vector<int64_t>{}, head == 1,
+              half_of_pairs(head, tokens)};
     case SupportKind::nothing:
     case SupportKind::rectangular:
     case SupportKind::full_rectangular:
@@ -201,7 +215,7 @@ void add_large_heads(std::vector<AttentionCase>& cases) {
 }
 
 void add_options(std::vector<AttentionCase>& cases) {
-  for (SupportKind support : {SupportKind::fibonacci, SupportKind::bigbird, SupportKind::full}) {
+  for (SupportKind support : {SupportKind::fibonacci, SupportKind::bigbird, SupportKind::full, SupportKind::crowded}) {
     for (int64_t patches : {1, 6, 37, 150}) {
       AttentionCase base{.batch = 4, .heads = 3, .patches = patches, .cls = patches % 3, .dim = 8, .value_dim = 12};
       base.support = support;
@@ -261,8 +275,8 @@ std::vector<int64_t> AttentionCase::make_lengths() const {
 }
 
 const char* to_string(SupportKind kind) {
-  constexpr const char* names[] = {"fibonacci", "local",   "full",        "diagonal",        "bigbird",
-                                   "random",    "nothing", "rectangular", "full_rectangular"};
+  constexpr const char* names[] = {"fibonacci", "local",   "full",    "diagonal",    "bigbird",
+                                   "random",    "crowded", "nothing", "rectangular", "full_rectangular"};
   return names[static_cast<size_t>(kind)];
 }
 

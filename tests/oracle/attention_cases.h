@@ -12,7 +12,18 @@
 namespace fib::test {
 
 /// What a head looks at. Every way in which a SupportSet can be written occurs.
-enum class SupportKind { fibonacci, local, full, diagonal, bigbird, random, nothing, rectangular, full_rectangular };
+enum class SupportKind {
+  fibonacci,
+  local,
+  full,
+  diagonal,
+  bigbird,
+  random,
+  crowded,  ///< half of all pairs explicit, more than are computed one by one
+  nothing,
+  rectangular,
+  full_rectangular
+};
 
 /// How a [B,H,T,d] array lies in memory.
 enum class Layout {

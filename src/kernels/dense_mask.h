@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Supports of so many explicit pairs that all pairs are computed sooner, by the dense kernel, with -inf added to the
+// scores of those that are excluded.
+#pragma once
+
+#include <memory>
+
+#include "fibottention/attention.h"
+
+namespace fib::kernels {
+
+/// Whether the dense kernel is faster: by the share of explicit pairs, which are computed one by one. Not with what it
+/// cannot do, or what takes the mask's place: masking zero, a bias.
+template <class T>
+bool dense_is_faster(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options);
+
+/// [H,Tq,Tk]: 0 for the pairs of the support, -inf for the others.
+template <class T>
+std::unique_ptr<T[]> make_mask(const SupportSet& support);
+
+/// The same options for the dense kernel.
+template <class T>
+DenseOptions<T> masked_options(const SupportSet& support, const AttentionOptions<T>& options, const T* mask);
+
+}  // namespace fib::kernels
