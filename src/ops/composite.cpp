@@ -169,7 +169,7 @@ Sums starting_sums(const Group& g, const at::Tensor& maximum) {
     return {zeros + sum_of_nothing(g.x), at::zeros_like(maximum)};
   }
   const at::Tensor rest = maximum.neg().exp();
-  return {rest.unsqueeze(-1) * v.sum(2, /*keepdim=*/true), rest * static_cast<double>(v.size(2))};
+  return {rest.unsqueeze(-1) * v.sum(2, /*keepdim=*/true) + sum_of_nothing(g.x), rest * static_cast<double>(v.size(2))};
 }
 
 Outputs attend_group(const Group& g, const std::vector<Segment>& segments) {
