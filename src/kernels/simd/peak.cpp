@@ -14,6 +14,7 @@ namespace HWY_NAMESPACE {
 
 /// Twelve sums: more than any processor's latency times its multiply-adds a cycle.
 #define FIB_EACH_SUM(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#define FIB_GATHER(k) all = hn::Add(all, sum##k);
 
 int64_t multiply_between_registers(int64_t rounds) {
   const Tag<float> d;
@@ -27,9 +28,7 @@ int64_t multiply_between_registers(int64_t rounds) {
 #undef FIB_ADD
   }
   auto all = hn::Zero(d);
-#define FIB_GATHER(k) all = hn::Add(all, sum##k);
   FIB_EACH_SUM(FIB_GATHER)
-#undef FIB_GATHER
   // Sums tend to 2: a result that nobody looked at would not be computed.
   return hn::GetLane(all) > 0.0f ? 12 * rounds * lanes<float>() : 0;
 }
@@ -49,11 +48,10 @@ float read_values(const float* values, int64_t count, int64_t rounds) {
     }
   }
   auto all = hn::Zero(d);
-#define FIB_GATHER(k) all = hn::Add(all, sum##k);
   FIB_EACH_SUM(FIB_GATHER)
-#undef FIB_GATHER
   return hn::GetLane(hn::SumOfLanes(d, all));
 }
+#undef FIB_GATHER
 #undef FIB_EACH_SUM
 
 const PeakTable& peak_table() {
