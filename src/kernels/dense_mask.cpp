@@ -29,6 +29,18 @@ void allow_row(const SupportSet& support, const SupportSet::Head& head, int64_t 
   }
 }
 
+template <class T>
+std::unique_ptr<T[]> make_mask(const SupportSet& support) {
+  const int64_t queries = support.query_tokens(), keys = support.key_tokens();
+  auto mask = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(support.num_heads() * queries * keys));
+  parallel_tasks(support.num_heads(), [&](int64_t h) {
+    T* row = mask.get() + h * queries * keys;
+    std::fill_n(row, queries * keys, -std::numeric_limits<T>::infinity());
+    for (int64_t query = 0; query < queries; ++query, row += keys) allow_row(support, support.head(h), query, row);
+  });
+  return mask;
+}
+
 }  // namespace
 
 template <class T>
@@ -43,29 +55,15 @@ bool dense_is_faster(const SupportSet& support, const AttentionShape& shape, con
 }
 
 template <class T>
-std::unique_ptr<T[]> make_mask(const SupportSet& support) {
+MaskedOptions<T>::MaskedOptions(const SupportSet& support, const AttentionOptions<T>& options)
+    : mask_(make_mask<T>(support)), options_{options} {
   const int64_t queries = support.query_tokens(), keys = support.key_tokens();
-  auto mask = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(support.num_heads() * queries * keys));
-  parallel_tasks(support.num_heads(), [&](int64_t h) {
-    T* row = mask.get() + h * queries * keys;
-    std::fill_n(row, queries * keys, -std::numeric_limits<T>::infinity());
-    for (int64_t query = 0; query < queries; ++query, row += keys) allow_row(support, support.head(h), query, row);
-  });
-  return mask;
-}
-
-template <class T>
-DenseOptions<T> masked_options(const SupportSet& support, const AttentionOptions<T>& options, const T* mask) {
-  DenseOptions<T> masked{options};
-  const int64_t queries = support.query_tokens(), keys = support.key_tokens();
-  masked.bias = {.data = mask, .head_stride = queries * keys, .query_stride = keys, .key_stride = 1};
-  return masked;
+  options_.bias = {.data = mask_.get(), .head_stride = queries * keys, .query_stride = keys, .key_stride = 1};
 }
 
 #define FIB_INSTANTIATE(T)                                                                                \
   template bool dense_is_faster<T>(const SupportSet&, const AttentionShape&, const AttentionOptions<T>&); \
-  template std::unique_ptr<T[]> make_mask<T>(const SupportSet&);                                          \
-  template DenseOptions<T> masked_options<T>(const SupportSet&, const AttentionOptions<T>&, const T*);
+  template class MaskedOptions<T>;
 FIB_INSTANTIATE(float)
 FIB_INSTANTIATE(double)
 #undef FIB_INSTANTIATE

@@ -14,12 +14,16 @@ namespace fib::kernels {
 template <class T>
 bool dense_is_faster(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options);
 
-/// [H,Tq,Tk]: 0 for the pairs of the support, -inf for the others.
+/// The same call for the dense kernel: its bias is the mask, 0 for the pairs of the support and -inf for the others.
 template <class T>
-std::unique_ptr<T[]> make_mask(const SupportSet& support);
+class MaskedOptions {
+ public:
+  MaskedOptions(const SupportSet& support, const AttentionOptions<T>& options);
+  operator const DenseOptions<T>&() const { return options_; }
 
-/// The same options for the dense kernel.
-template <class T>
-DenseOptions<T> masked_options(const SupportSet& support, const AttentionOptions<T>& options, const T* mask);
+ private:
+  std::unique_ptr<T[]> mask_;  ///< [H,Tq,Tk]
+  DenseOptions<T> options_;
+};
 
 }  // namespace fib::kernels
