@@ -6,7 +6,8 @@
 
 namespace fib {
 
-/// GFLOP/s of float32 multiply-adds between registers, on all threads that parallel_tasks has; some milliseconds.
+/// GFLOP/s of float32 multiply-adds between registers, on all threads that parallel_tasks has. Takes a tenth of a
+/// second.
 double peak_gflops();
 
 /// GB/s that all these threads read together, each from an array that half fills a cache of its core.
@@ -14,7 +15,7 @@ struct ReadRates {
   double first, second;
 };
 
-/// What the caches give when lines are read one after another; some milliseconds.
+/// What the caches give when lines are read one after another; takes two tenths of a second.
 ReadRates read_rates();
 
 namespace kernels {
