@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "analysis/paper/tables.h"
@@ -30,6 +31,13 @@ struct DiversityRow {
 
 /// The mechanism without its options.
 std::string name_of(const std::string& attention) { return AttentionSpec::parse(attention).name; }
+
+/// What people are shown beside a row: several seeds, or options, of one mechanism share the paper's numbers, and the
+/// first of them has them.
+std::optional<analysis::FiveNumbers> paper_beside(const std::vector<DiversityRow>& rows, const DiversityRow& row) {
+  const auto same = [&](const DiversityRow& other) { return name_of(other.attention) == name_of(row.attention); };
+  return &*std::ranges::find_if(rows, same) == &row ? row.paper : std::nullopt;
+}
 
 DiversityRow measure_diversity(const AnalyzeArguments& a, const training::TrainedModel& subject, bool quiet) {
   const int64_t layer = chosen_layer(a, *subject.module);
@@ -76,7 +84,8 @@ std::string diversity_text(const std::vector<DiversityRow>& rows) {
       {{"run"}, {"attention"}, {"min", right}, {"Q1", right}, {"median", right}, {"Q3", right}, {"max", right}});
   for (const DiversityRow& row : rows) {
     table.add_row(five_cells(row.name, row.attention, row.numbers));
-    if (row.paper) table.add_row(five_cells("", "the paper's " + name_of(row.attention), *row.paper));
+    if (const auto paper = paper_beside(rows, row))
+      table.add_row(five_cells("", "the paper's " + name_of(row.attention), *paper));
   }
   return table.to_string() +
          fmt::format("\nHead diversity in percent, layer {}, {} images of {}. The paper's: ViT-B on CIFAR-10.\n",
@@ -88,7 +97,7 @@ report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
   for (const DiversityRow& row : rows) {
     const auto& n = row.numbers;
     plot.boxes.push_back({row.name, n.min, n.q1, n.median, n.q3, n.max});
-    if (const auto& p = row.paper)
+    if (const auto p = paper_beside(rows, row))
       plot.boxes.push_back({"paper: " + name_of(row.attention), p->min, p->q1, p->median, p->q3, p->max, true});
   }
   return plot;

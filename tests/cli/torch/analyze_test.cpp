@@ -70,6 +70,11 @@ TEST_F(Analyze, diversity_of_runs_beside_the_papers) {
   const Outcome text = run_fib("analyze diversity" + both() + "--images 5 --layer 1");
   EXPECT_TRUE(mentions(text.out, "the paper's fibottention"));
   EXPECT_TRUE(mentions(text.out, "layer 1, 5 images"));
+  const std::string twice = " --run " + run_of("fibottention") + " --run " + run_of("fibottention");
+  const Outcome seeds = run_fib("analyze diversity --threads 1 --images 2" + twice);
+  const size_t once = seeds.out.find("the paper's fibottention");
+  EXPECT_NE(once, std::string::npos) << seeds.err;
+  EXPECT_EQ(seeds.out.find("the paper's fibottention", once + 1), std::string::npos) << seeds.out;
 }
 
 TEST_F(Analyze, diversity_of_weights_without_a_run) {
