@@ -7,85 +7,15 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "base/rng.h"
 #include "base/safetensors.h"
-#include "data/transforms/mixup.h"
 #include "files.h"
-#include "training/recipe/model_options.h"
-#include "training/torch/classification.h"
+#include "training/torch/noise_experiment.h"
 
 namespace fib::training {
 namespace {
 
 using test::mentions;
 using test::TemporaryDirectory;
-
-/// Noise with a label: enough to move weights.
-class Noise : public Dataset {
- public:
-  explicit Noise(size_t count) : Dataset(described(), labels_for(count)) {}
-
-  Image image(size_t index) const override {
-    Image image = make_image(16, 16);
-    CounterRng rng(3, {index});
-    for (uint8_t& value : image.pixels) value = static_cast<uint8_t>(rng.below(256));
-    return image;
-  }
-  std::string item_name(size_t index) const override { return "noise " + std::to_string(index); }
-
- private:
-  static DatasetInfo described() {
-    DatasetInfo info;
-    info.name = "noise";
-    info.classes = 4;
-    info.image_size = 16;
-    info.mean = info.std = {0.5F, 0.5F, 0.5F};
-    return info;
-  }
-  static std::vector<int64_t> labels_for(size_t count) {
-    std::vector<int64_t> labels(count);
-    for (size_t i = 0; i < count; ++i) labels[i] = static_cast<int64_t>(i % 4);
-    return labels;
-  }
-};
-
-/// mini_vit on 16 x 16 images in patches of 4: sixteen tokens.
-Recipe small_recipe() {
-  Recipe recipe;
-  recipe.model = "mini_vit";
-  recipe.resolution = 16;
-  recipe.patch = 4;
-  recipe.batch = 8;
-  recipe.epochs = 2;
-  recipe.warmup_epochs = 0;
-  recipe.lr = 1e-2;
-  recipe.eps = 1e-3;
-  recipe.log_every = 1;
-  recipe.flip = 0;
-  recipe.threads = 1;
-  return recipe;
-}
-
-std::unique_ptr<Loader> loader_of(size_t images, const Recipe& recipe, bool training) {
-  const auto data = std::make_shared<Noise>(images);
-  if (!training)
-    return evaluation_loader(data, recipe, models::dimensions(recipe.model, model_options(recipe, {.classes = 4})));
-  LoaderOptions options;
-  options.sampler = {.batch = static_cast<size_t>(recipe.batch), .seed = static_cast<uint64_t>(recipe.seed)};
-  options.mix = {.mixup_alpha = recipe.mixup, .cutmix_alpha = recipe.cutmix};
-  return std::make_unique<Loader>(data, Pipeline(evaluation_config(data->info(), 16, 1)), options);
-}
-
-Experiment experiment_of(const Recipe& recipe, size_t images = 32) {
-  torch::manual_seed(static_cast<uint64_t>(recipe.seed));
-  const models::ModelPtr model = models::make(recipe.model, model_options(recipe, {.classes = 4}));
-  ClassificationData data{loader_of(images, recipe, true), loader_of(12, recipe, false), loader_of(10, recipe, false)};
-  return {.recipe = recipe, .task = std::make_unique<ClassificationTask>(recipe, model, std::move(data))};
-}
-
-models::ModelPtr model_of(const Experiment& experiment) {
-  return dynamic_cast<const ClassificationTask&>(*experiment.task).model();
-}
 
 std::map<std::string, at::Tensor> parameters_of(const models::Model& model) {
   std::map<std::string, at::Tensor> values;
@@ -130,20 +60,6 @@ Expected step_by_hand(const Recipe& r, const std::map<std::string, at::Tensor>& 
   }
   return expected;
 }
-
-class Recorder : public Observer {
- public:
-  explicit Recorder(int64_t stop_after = -1) : stop_after_(stop_after) {}
-  void stepped(const StepFacts& facts) override { steps.push_back(facts); }
-  void evaluated(const EvaluationFacts& facts) override { evaluations.push_back(facts); }
-  bool wants_stop() override { return stop_after_ >= 0 && static_cast<int64_t>(steps.size()) + 1 >= stop_after_; }
-
-  std::vector<StepFacts> steps;
-  std::vector<EvaluationFacts> evaluations;
-
- private:
-  int64_t stop_after_;
-};
 
 double largest_difference(const std::map<std::string, at::Tensor>& a, const std::map<std::string, at::Tensor>& b) {
   double largest = 0;
@@ -190,64 +106,6 @@ TEST(Trainer, accumulates_gradients_to_the_same_step) {
     return parameters_of(*model);
   };
   EXPECT_LT(largest_difference(trained(1), trained(4)), 1e-5);
-}
-
-/// With everything random switched on.
-Recipe random_recipe() {
-  Recipe recipe = small_recipe();
-  recipe.dropout = recipe.attention_dropout = recipe.drop_path = 0.1;
-  recipe.mixup = 0.8;
-  recipe.cutmix = 1;
-  return recipe;
-}
-
-/// Runs in `directory`, stopping after each of the given numbers of steps and beginning anew from the files.
-void train_with_stops(const std::filesystem::path& directory, const std::vector<int64_t>& stops,
-                      const Recipe& recipe = random_recipe()) {
-  ProcessGroup alone;
-  for (size_t i = 0; i <= stops.size(); ++i) {
-    Recorder recorder(i < stops.size() ? stops[i] : -1);
-    const RunDirectory run(directory);
-    Trainer trainer(experiment_of(recipe), alone, &run, recorder);
-    if (i > 0) trainer.resume();
-    const auto outcome = trainer.run();
-    EXPECT_EQ(outcome, i < stops.size() ? Trainer::Outcome::stopped : Trainer::Outcome::finished);
-  }
-}
-
-TEST(Trainer, ends_with_the_same_bits_wherever_it_was_stopped) {
-  const TemporaryDirectory whole;
-  train_with_stops(whole.path(), {});
-  // Eight steps in two epochs: at the first, within an epoch, at its last step, several times, just before the end.
-  for (const std::vector<int64_t>& stops : std::vector<std::vector<int64_t>>{{1}, {3}, {4}, {2, 3, 1}, {7}}) {
-    const TemporaryDirectory stopped;
-    train_with_stops(stopped.path(), stops);
-    for (const char* file : {"model.safetensors", "ema.safetensors", "best.safetensors", "metrics.jsonl"})
-      EXPECT_TRUE(test::read_file(whole / file) == test::read_file(stopped / file))
-          << file << ", first stop " << stops[0];
-  }
-}
-
-/// Every optimizer, schedule, average and rule of decay that is not the default.
-TEST(Trainer, resumes_to_the_bit_with_every_choice_of_the_recipe) {
-  std::vector<Recipe> recipes(4, random_recipe());
-  recipes[0].optimizer = "sgd";
-  recipes[0].decay_on = "all";
-  recipes[1].schedule = "milestones";
-  recipes[1].milestones = {0.5, 1};
-  recipes[2].ema_rule = "power";
-  recipes[3].ema_rule = "constant";
-  recipes[3].schedule = "epoch";
-  for (const Recipe& recipe : recipes) {
-    const TemporaryDirectory whole, stopped, plain;
-    train_with_stops(whole.path(), {}, recipe);
-    train_with_stops(stopped.path(), {3}, recipe);
-    train_with_stops(plain.path(), {});
-    for (const char* file : {"model.safetensors", "ema.safetensors", "metrics.jsonl"})
-      EXPECT_TRUE(test::read_file(whole / file) == test::read_file(stopped / file)) << file;
-    EXPECT_FALSE(test::read_file(whole / "ema.safetensors") == test::read_file(plain / "ema.safetensors"))
-        << "the choice makes a difference";
-  }
 }
 
 /// Learns to reproduce numbers; judged by an error, of which less is better.
@@ -314,86 +172,6 @@ TEST(Tasks, are_found_by_name_and_added_once) {
   recipe.task = "klassification";
   EXPECT_TRUE(mentions(test::error_of([&] { prepare(recipe); }), "classification"));
   EXPECT_TRUE(mentions(test::error_of([] { add_task({"classification", "", {}}); }), "already"));
-}
-
-/// Asks to stop at the n-th batch of all evaluations.
-class StopsWhileEvaluating : public Recorder {
- public:
-  explicit StopsWhileEvaluating(int64_t batches) : left_(batches) {}
-  void evaluating(const std::string& split, int64_t, int64_t) override {
-    if (--left_ == 0) where = split;
-  }
-  bool wants_stop() override { return left_ <= 0; }
-
-  std::string where;
-
- private:
-  int64_t left_;
-};
-
-/// Batches of 8: two of validation for each of two weights in two epochs, then two of the test.
-TEST(Trainer, stops_within_an_evaluation_and_ends_with_the_same_bits) {
-  const TemporaryDirectory whole;
-  train_with_stops(whole.path(), {});
-  for (const int64_t batches : {1, 3, 6, 9, 10}) {
-    const TemporaryDirectory stopped;
-    ProcessGroup alone;
-    {
-      StopsWhileEvaluating observer(batches);
-      const RunDirectory run(stopped.path());
-      Trainer trainer(experiment_of(random_recipe()), alone, &run, observer);
-      EXPECT_EQ(trainer.run(), Trainer::Outcome::stopped);
-      EXPECT_EQ(observer.where, batches < 9 ? "validation" : "test");
-      EXPECT_FALSE(std::filesystem::exists(run.files().summary()));
-    }
-    Recorder recorder;
-    const RunDirectory run(stopped.path());
-    Trainer trainer(experiment_of(random_recipe()), alone, &run, recorder);
-    trainer.resume();
-    EXPECT_EQ(trainer.run(), Trainer::Outcome::finished);
-    for (const char* file : {"model.safetensors", "ema.safetensors", "best.safetensors", "metrics.jsonl"})
-      EXPECT_TRUE(test::read_file(whole / file) == test::read_file(stopped / file)) << file << " " << batches;
-  }
-}
-
-/// Asks to stop once the first epoch has only its evaluation left.
-class StopsBeforeEvaluating : public Recorder {
- public:
-  void stepped(const StepFacts& facts) override {
-    Recorder::stepped(facts);
-    wants_ = facts.step == facts.steps / facts.epochs;
-  }
-  void evaluating(const std::string&, int64_t, int64_t) override { ++batches; }
-  bool wants_stop() override { return wants_; }
-
-  int batches = 0;
-
- private:
-  bool wants_ = false;
-};
-
-/// One of a large model takes longer than anyone waits.
-TEST(Trainer, does_not_finish_a_batch_of_an_evaluation_that_it_stops) {
-  const TemporaryDirectory directory;
-  ProcessGroup alone;
-  StopsBeforeEvaluating observer;
-  const RunDirectory run(directory.path());
-  Trainer trainer(experiment_of(random_recipe()), alone, &run, observer);
-  EXPECT_EQ(trainer.run(), Trainer::Outcome::stopped);
-  EXPECT_EQ(observer.batches, 0);
-  EXPECT_TRUE(observer.evaluations.empty());
-}
-
-TEST(Trainer, refuses_a_checkpoint_of_another_recipe) {
-  const TemporaryDirectory directory;
-  train_with_stops(directory.path(), {});
-  Recipe other = random_recipe();
-  other.weight_decay = 0.5;
-  ProcessGroup alone;
-  Recorder recorder;
-  const RunDirectory run(directory.path());
-  Trainer trainer(experiment_of(other), alone, &run, recorder);
-  EXPECT_TRUE(mentions(test::error_of([&] { trainer.resume(); }), "weight_decay"));
 }
 
 TEST(Trainer, evaluates_both_weights_and_tests_once) {
