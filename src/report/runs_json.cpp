@@ -68,6 +68,8 @@ std::vector<RunRecord> recorded_runs(const std::string& text) {
 }  // namespace
 
 std::vector<RunRecord> read_runs(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path))
+    throw std::runtime_error("there is neither a run nor a file of rows at " + in_quotes(path.string()));
   if (!std::filesystem::is_regular_file(path)) return {read_run(path)};
   const std::string text = read_file(path, kMaxRecordBytes);
   const auto refuse = [&](const std::string& reason) {

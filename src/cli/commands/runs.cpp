@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "base/nearest.h"
 #include "base/printable.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -24,8 +27,18 @@ using report::RunRecord;
 
 struct RunsArguments {
   std::vector<std::string> directories, plots;
+  std::string against;
   bool json = false;
 };
+
+/// What the others are compared with comes first.
+void put_first(std::vector<RunRecord>& runs, const std::string& attention) {
+  std::set<std::string> known;
+  for (const RunRecord& run : runs) known.insert(run.attention);
+  if (!known.contains(attention))
+    throw std::invalid_argument(unknown_name("attention of these runs", attention, {known.begin(), known.end()}));
+  std::ranges::stable_partition(runs, [&](const RunRecord& run) { return run.attention == attention; });
+}
 
 /// What was run: what must agree before two results can be compared, and what tells them apart.
 std::string runs_table(const std::vector<RunRecord>& runs) {
@@ -99,6 +112,7 @@ void run(const RunsArguments& a, const Globals& globals) {
   std::vector<RunRecord> runs;
   for (const std::string& path : a.directories)
     for (RunRecord& record : report::read_runs(path)) runs.push_back(std::move(record));
+  if (!a.against.empty()) put_first(runs, a.against);
   if (a.json) {
     print_json(runs_json(runs));
   } else if (!globals.quiet) {
@@ -120,11 +134,14 @@ void declare(CLI::App& command, RunsArguments& a) {
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
+  command.add_option("--against", a.against, "compare with the runs of this attention instead of the first")
+      ->type_name("SPEC");
   command.add_flag("--json", a.json, "for machines");
   command.footer(
       "Runs that differ by their seed alone are one result, with an interval and a paired test against the first.\n"
       "Example: fib runs runs/full runs/fibottention --plot curves.svg\n"
-      "Example: fib runs runs/full-0 runs/full-1 runs/fibottention-0 runs/fibottention-1 --json > kept.json");
+      "Example: fib runs runs/full-0 runs/full-1 runs/fibottention-0 runs/fibottention-1 --json > kept.json\n"
+      "Example: fib runs kept.json --against fibottention");
 }
 
 }  // namespace
