@@ -41,7 +41,7 @@ run() {
       function field(name) { return match($0, "\"" name "\": *\"?[^\",}]*") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) : "" }
       function text(name) { value = field(name); gsub(/^[ "]+/, "", value); return value }
       /^{/ && text("ms") ~ /^[0-9]/ {
-        subject = text("contestant") != "" ? sprintf("%s, N = %s, B = %s", text("contestant"), text("tokens"), text("batch")) \
+        subject = text("contestant") != "" ? sprintf("%s, N = %s, d = %s, B = %s", text("contestant"), text("tokens"), text("dim"), text("batch")) \
                                            : sprintf("%s, %s, B = %s", text("model"), text("attention"), text("batch"))
         printf "%s\t%s, %s, %s\t%s\n", version, subject, text("pass"), target, text("ms")
       }' >>"$work/figures"
