@@ -195,7 +195,7 @@ void attention_forward(const SupportSet& support, const AttentionShape& shape, c
                        TokenView<T> out, T* lse, const AttentionOptions<T>& options) {
   kernels::check_forward(support, shape, inputs, out, options);
   if (kernels::dense_is_faster(support, shape, options)) {
-    return dense_attention_forward<T>(shape, inputs, out, lse, kernels::MaskedOptions(support, options));
+    return dense_attention_forward(shape, inputs, out, lse, kernels::make_masked(support, options).options);
   }
   const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
   Call<T> call = make_call(support, shape, inputs, options);
@@ -218,8 +218,8 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
                         const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
   kernels::check_backward(support, shape, inputs, out, lse, grad_out, gradients, options);
   if (kernels::dense_is_faster(support, shape, options)) {
-    const kernels::MaskedOptions masked(support, options);
-    return dense_attention_backward<T>(shape, inputs, out, lse, grad_out, gradients, masked);
+    return dense_attention_backward(shape, inputs, out, lse, grad_out, gradients,
+                                    kernels::make_masked(support, options).options);
   }
   Call<T> call = make_call(support, shape, inputs, options);
   call.set_backward(out, lse, grad_out, gradients);

@@ -55,15 +55,17 @@ bool dense_is_faster(const SupportSet& support, const AttentionShape& shape, con
 }
 
 template <class T>
-MaskedOptions<T>::MaskedOptions(const SupportSet& support, const AttentionOptions<T>& options)
-    : mask_(make_mask<T>(support)), options_{options} {
+Masked<T> make_masked(const SupportSet& support, const AttentionOptions<T>& options) {
+  Masked<T> masked{make_mask<T>(support), {options}};
   const int64_t queries = support.query_tokens(), keys = support.key_tokens();
-  options_.bias = {.data = mask_.get(), .head_stride = queries * keys, .query_stride = keys, .key_stride = 1};
+  masked.options.bias = {
+      .data = masked.mask.get(), .head_stride = queries * keys, .query_stride = keys, .key_stride = 1};
+  return masked;
 }
 
 #define FIB_INSTANTIATE(T)                                                                                \
   template bool dense_is_faster<T>(const SupportSet&, const AttentionShape&, const AttentionOptions<T>&); \
-  template class MaskedOptions<T>;
+  template Masked<T> make_masked<T>(const SupportSet&, const AttentionOptions<T>&);
 FIB_INSTANTIATE(float)
 FIB_INSTANTIATE(double)
 #undef FIB_INSTANTIATE

@@ -14,16 +14,14 @@ namespace fib::kernels {
 template <class T>
 bool dense_is_faster(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options);
 
-/// The same call for the dense kernel: its bias is the mask, 0 for the pairs of the support and -inf for the others.
 template <class T>
-class MaskedOptions {
- public:
-  MaskedOptions(const SupportSet& support, const AttentionOptions<T>& options);
-  operator const DenseOptions<T>&() const { return options_; }
-
- private:
-  std::unique_ptr<T[]> mask_;  ///< [H,Tq,Tk]
-  DenseOptions<T> options_;
+struct Masked {
+  std::unique_ptr<T[]> mask;  ///< [H,Tq,Tk]: 0 for the pairs of the support, -inf for the others
+  DenseOptions<T> options;    ///< with the mask as their bias
 };
+
+/// The same options for the dense kernel.
+template <class T>
+Masked<T> make_masked(const SupportSet& support, const AttentionOptions<T>& options);
 
 }  // namespace fib::kernels

@@ -3,29 +3,20 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "files.h"
+#include "finished_run.h"
 #include "run_fib.h"
 
 namespace {
 
 using fib::test::mentions;
-
-void write_run(const std::filesystem::path& folder, const std::string& attention, int seed, double top1) {
-  std::filesystem::create_directories(folder);
-  fib::test::write_file(
-      folder / "summary.json",
-      fmt::format(R"({{"model":"vit","attention":"{}","data":"mnist","seed":{},"parameters":9,"train_images":650,
-                       "epochs":1,"steps":2,"batch":32,"processes":1,"threads":1,"train_seconds":3,"peak_memory_mb":4,
-                       "test":{{"images":100,"top1":{},"weights":"ema","epoch":1}}}})",
-                  attention, seed, top1));
-}
+using fib::test::write_run;
 
 /// Two seeds of two mechanisms: local is one and three points better than full.
 std::string write_runs(const std::filesystem::path& place) {
-  write_run(place / "full-0", "full", 0, 0.50);
-  write_run(place / "full-1", "full", 1, 0.51);
-  write_run(place / "local-0", "local", 0, 0.51);
-  write_run(place / "local-1", "local", 1, 0.54);
+  write_run(place / "full-0", {.attention = "full", .seed = 0, .top1 = 0.50});
+  write_run(place / "full-1", {.attention = "full", .seed = 1, .top1 = 0.51});
+  write_run(place / "local-0", {.attention = "local", .seed = 0, .top1 = 0.51});
+  write_run(place / "local-1", {.attention = "local", .seed = 1, .top1 = 0.54});
   std::string all;
   for (const char* run : {"full-0", "full-1", "local-0", "local-1"}) all += " " + (place / run).string();
   return all;

@@ -18,7 +18,8 @@ class Terminal {
   explicit Terminal(unsigned short columns) : before_(::dup(STDERR_FILENO)) {
     winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
     int behind = -1;
-    if (::openpty(&screen_, &behind, nullptr, nullptr, &size) != 0) throw std::runtime_error("openpty failed");
+    if (::openpty(&screen_, &behind, nullptr, nullptr, &size) != 0)
+      throw std::runtime_error("no terminal to be had (openpty): is /dev/pts mounted?");
     ::fcntl(screen_, F_SETFL, O_NONBLOCK);
     ::dup2(behind, STDERR_FILENO);
     ::close(behind);

@@ -10,11 +10,13 @@
 #include <vector>
 
 #include "files.h"
+#include "finished_run.h"
 #include "run_fib.h"
 
 namespace {
 
 namespace fs = std::filesystem;
+using fib::test::write_run;
 
 void expect_line(const Outcome& o, int code, const std::string& part) {
   EXPECT_EQ(o.code, code) << o.err;
@@ -40,17 +42,6 @@ TEST(Trust, nothing_in_a_plot_is_a_command) {
   run_fib("flops --quiet --plot " + plot + " 2>&1; true");
   EXPECT_EQ(run_fib("flops --quiet --plot " + plot).code, 0);
   EXPECT_FALSE(std::filesystem::exists(pwn));
-}
-
-/// What `fib runs` reads of a finished run.
-void write_run(const fs::path& folder, const std::string& data = "mnist") {
-  fs::create_directories(folder);
-  fib::test::write_file(folder / "summary.json", R"({"model":"vit","attention":"full","data":")" + data +
-                                                     R"(","seed":3,"parameters":9,"train_images":650,
-                            "epochs":1,"steps":2,"batch":32,"processes":1,"threads":1,"train_seconds":3,
-                            "peak_memory_mb":4,"test":{"images":100,"top1":0.5,"weights":"ema","epoch":1}})");
-  fib::test::write_file(folder / "metrics.jsonl",
-                        "{\"epoch\":1,\"train_loss\":2.3}\n{\"epoch\":2,\"train_loss\":2.1}\n");
 }
 
 /// Pieces that shells, interpreters, format strings, markup and terminals take for their own, in any order.
@@ -88,7 +79,7 @@ TEST(Trust, runs_that_cannot_be_compared_are_shown_beside_each_other_without_a_v
   const fib::test::TemporaryDirectory place;
   const std::string one = place / "one", other = place / "other";
   write_run(one);
-  write_run(other, "cifar10");
+  write_run(other, {.data = "cifar10"});
   const Outcome o = run_fib("runs " + one + " " + other);
   EXPECT_EQ(o.code, 0) << o.err;
   for (const char* column : {"model", "data", "seed", "images", "test images", "finished (UTC)"})

@@ -20,8 +20,8 @@ TEST(DenseMask, allows_the_pairs_of_the_support_and_no_others) {
   for (const int64_t cls : {0, 2}) {
     for (const bool causal : {false, true}) {
       const SupportSet support = crowded(cls, causal).make_support();
-      const kernels::MaskedOptions masked(support, AttentionOptions<float>{});
-      const float* value = static_cast<const DenseOptions<float>&>(masked).bias.data;
+      const auto masked = kernels::make_masked(support, AttentionOptions<float>{});
+      const float* value = masked.options.bias.data;
       for (int64_t h = 0; h < support.num_heads(); ++h)
         for (int32_t q = 0; q < support.query_tokens(); ++q)
           for (int32_t k = 0; k < support.key_tokens(); ++k, ++value)

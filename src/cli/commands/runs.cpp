@@ -138,7 +138,8 @@ void declare(CLI::App& command, RunsArguments& a) {
       ->type_name("SPEC");
   command.add_flag("--json", a.json, "for machines");
   command.footer(
-      "Runs that differ by their seed alone are one result, with an interval and a paired test against the first.\n"
+      "Runs that differ by their seed alone are one result, with an interval and a paired test against the first, or "
+      "against --against.\n"
       "Example: fib runs runs/full runs/fibottention --plot curves.svg\n"
       "Example: fib runs runs/full-0 runs/full-1 runs/fibottention-0 runs/fibottention-1 --json > kept.json\n"
       "Example: fib runs kept.json --against fibottention");
