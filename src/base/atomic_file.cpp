@@ -13,6 +13,8 @@
 #include <string>
 #include <system_error>
 
+#include "base/system.h"
+
 namespace fib {
 namespace fs = std::filesystem;
 namespace {
@@ -46,6 +48,26 @@ fs::path temporary_name() {
   return name.data();
 }
 
+/// Not mkstemp: its mode 0600 would survive the rename, whereas the user's umask should decide.
+int make_temporary(const fs::path& target, fs::path& temporary) {
+  int descriptor = -1;
+  do {
+    temporary = directory_of(target) / temporary_name();
+    descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && (errno == EEXIST || errno == EINTR));
+  if (descriptor < 0) fail(target, "write", errno);
+  return descriptor;
+}
+
+/// The rename itself must survive a power cut. Some file systems cannot sync a directory and say EINVAL.
+void sync_directory(const fs::path& target) {
+  const int descriptor = ::open(directory_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // a directory we may write into but not read
+  const int error = sync_file(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error != 0 && error != EINVAL && error != ENOTSUP) fail(target, "sync the directory of", error);
+}
+
 }  // namespace
 
 /// The stream's end at the file descriptor; owns it.
@@ -58,7 +80,7 @@ class AtomicFile::Buffer : public std::streambuf {
 
   void sync_to_disk() {
     drain();
-    if (::fsync(descriptor_) != 0) fail(target_, "write", errno);
+    if (sync_file(descriptor_) != 0) fail(target_, "write", errno);
   }
 
  protected:
@@ -92,7 +114,7 @@ class AtomicFile::Buffer : public std::streambuf {
 
   void put(const char* data, size_t bytes) {
     while (bytes > 0) {
-      const ssize_t written = ::write(descriptor_, data, bytes);
+      const ssize_t written = write_some(descriptor_, data, bytes);
       if (written < 0 && errno != EINTR) fail(target_, "write", errno);
       if (written < 0) continue;
       data += written;
@@ -106,24 +128,13 @@ class AtomicFile::Buffer : public std::streambuf {
 };
 
 AtomicFile::AtomicFile(fs::path target) : target_(replaceable(target)) {
-  open_temporary();
+  buffer_ = std::make_unique<Buffer>(make_temporary(target_, temporary_), target_);
   stream_ = std::make_unique<std::ostream>(buffer_.get());
   stream_->exceptions(std::ios::badbit | std::ios::failbit);
 }
 
 AtomicFile::~AtomicFile() {
   if (buffer_) ::unlink(temporary_.c_str());
-}
-
-/// Not mkstemp: its mode 0600 would survive the rename, whereas the user's umask should decide.
-void AtomicFile::open_temporary() {
-  int descriptor = -1;
-  do {
-    temporary_ = directory_of(target_) / temporary_name();
-    descriptor = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  } while (descriptor < 0 && (errno == EEXIST || errno == EINTR));
-  if (descriptor < 0) fail(target_, "write", errno);
-  buffer_ = std::make_unique<Buffer>(descriptor, target_);
 }
 
 std::ostream& AtomicFile::stream() {
@@ -142,19 +153,29 @@ void AtomicFile::sync() {
 
 void AtomicFile::commit() {
   sync();
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(target_, "write", errno);
+  if (rename_file(temporary_.c_str(), target_.c_str()) != 0) fail(target_, "write", errno);
   stream_.reset();
   buffer_.reset();
-  sync_directory();
+  sync_directory(target_);
 }
 
-/// The rename itself must survive a power cut. Some file systems cannot sync a directory and say EINVAL.
-void AtomicFile::sync_directory() const {
-  const int descriptor = ::open(directory_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // a directory we may write into but not read
-  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+AtomicName::AtomicName(const fs::path& target) : target_(replaceable(target)) {
+  ::close(make_temporary(target_, temporary_));
+}
+
+AtomicName::~AtomicName() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicName::commit() {
+  const int descriptor = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(target_, "write", errno);
+  const int error = sync_file(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
-  if (error != 0 && error != EINVAL && error != ENOTSUP) fail(target_, "sync the directory of", error);
+  if (error != 0) fail(target_, "write", error);
+  if (rename_file(temporary_.c_str(), target_.c_str()) != 0) fail(target_, "write", errno);
+  temporary_.clear();
+  sync_directory(target_);
 }
 
 void check_writable(const fs::path& target) { const AtomicFile probe(target); }

@@ -33,12 +33,26 @@ class AtomicFile {
 
  private:
   class Buffer;
-  void open_temporary();
-  void sync_directory() const;
-
   std::filesystem::path target_, temporary_;
   std::unique_ptr<Buffer> buffer_;  ///< null once committed
   std::unique_ptr<std::ostream> stream_;
+};
+
+/// A file that a library writes by its name: temporary() exists, empty, beside the target. Once the library has closed
+/// it, commit() syncs it and renames it; without that nothing is left behind. Errors as those of AtomicFile.
+class AtomicName {
+ public:
+  explicit AtomicName(const std::filesystem::path& target);
+  ~AtomicName();
+  AtomicName(const AtomicName&) = delete;
+  AtomicName& operator=(const AtomicName&) = delete;
+
+  const std::filesystem::path& target() const { return target_; }
+  const std::filesystem::path& temporary() const { return temporary_; }
+  void commit();
+
+ private:
+  std::filesystem::path target_, temporary_;  ///< the latter empty once committed
 };
 
 /// Throws as AtomicFile does unless a file can be made at this name; leaves nothing behind. For work whose result comes

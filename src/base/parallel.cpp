@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "base/system.h"
+
 namespace fib {
 namespace {
 
@@ -74,7 +76,8 @@ void require_threads(int64_t count) {
   std::vector<std::thread> threads;
   std::string refused;
   try {
-    while (static_cast<int64_t>(threads.size()) + 1 < count) threads.emplace_back([released] { released.wait(); });
+    while (static_cast<int64_t>(threads.size()) + 1 < count)
+      threads.push_back(start_unnamed_thread([released] { released.wait(); }));
   } catch (const std::exception& error) {  // of the system, or for want of memory
     refused = error.what();
   }
