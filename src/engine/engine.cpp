@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 #include <stdexcept>
 
 #include "base/parallel.h"
+#include "base/system.h"
 
 namespace fib::engine {
 namespace {
@@ -20,8 +20,7 @@ std::byte* make_arena(const FibContent& content) {
   for (const Program& p : content.programs) most = std::max(most, p.arena_elements);
   constexpr size_t kHugePage = size_t{2} << 20;
   const size_t bytes = (static_cast<size_t>(most) * sizeof(float) + kHugePage) / kHugePage * kHugePage;
-  void* memory = std::aligned_alloc(kHugePage, bytes);
-  if (memory == nullptr) throw std::bad_alloc();
+  void* memory = allocate_aligned(kHugePage, bytes);
   madvise(memory, bytes, MADV_HUGEPAGE);
   return static_cast<std::byte*>(memory);
 }

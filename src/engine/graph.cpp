@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "attention/registry.h"
+#include "base/checked.h"
 
 namespace fib::engine {
 namespace {
@@ -212,9 +213,9 @@ class Validator {
   /// Of an image [n,C,h,w] under a window.
   Dim reached(size_t axis, int64_t kernel, int64_t stride, int64_t padding) const {
     const Dim size = in(0)[axis];
-    if (size.batched || kernel < 1 || stride < 1 || padding < 0 || size.count + 2 * padding < kernel)
+    if (size.batched || kernel < 1 || stride < 1 || padding < 0 || Checked(size.count) + Checked(2) * padding < kernel)
       refuse("the window does not fit the image");
-    return {(size.count + 2 * padding - kernel) / stride + 1, false};
+    return {(Checked(size.count) + Checked(2) * padding - kernel).value() / stride + 1, false};
   }
 
   void check_conv() const {
@@ -346,11 +347,7 @@ std::vector<int64_t> sizes(const Shape& shape, int64_t batch) {
   return result;
 }
 
-int64_t elements(const Shape& shape, int64_t batch) {
-  int64_t product = 1;
-  for (const Dim& d : shape) product *= d.at(batch);
-  return product;
-}
+int64_t elements(const Shape& shape, int64_t batch) { return checked_product(sizes(shape, batch)).value(); }
 
 std::string to_string(const Shape& shape) {
   std::vector<std::string> parts;

@@ -30,7 +30,7 @@ std::vector<Lifetime> lifetimes(const Program& program) {
 }
 
 /// A cache line.
-int64_t aligned(int64_t elements) { return (elements + 15) / 16 * 16; }
+Checked aligned(int64_t elements) { return Checked((Checked(elements) + 15).value() / 16) * 16; }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void plan_arena(Program& program) {
     std::vector<std::pair<int64_t, int64_t>> taken;
     for (const size_t other : placed) {
       const Buffer& b = program.buffers[other];
-      if (lives[i].overlaps(lives[other])) taken.emplace_back(b.offset, b.offset + aligned(b.elements));
+      if (lives[i].overlaps(lives[other])) taken.emplace_back(b.offset, (b.offset + aligned(b.elements)).value());
     }
     std::ranges::sort(taken);
     int64_t offset = 0;
@@ -57,7 +57,7 @@ void plan_arena(Program& program) {
       offset = std::max(offset, end);
     }
     program.buffers[i].offset = offset;
-    program.arena_elements = std::max(program.arena_elements, offset + aligned(program.buffers[i].elements));
+    program.arena_elements = std::max(program.arena_elements, (offset + aligned(program.buffers[i].elements)).value());
     placed.push_back(i);
   }
 }

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 namespace fib::engine {
@@ -28,9 +27,11 @@ constexpr int64_t kMostElements = int64_t{1} << 32;
 constexpr size_t kMostDimensions = 8;
 constexpr int64_t kMostWindow = 1 << 14;
 
-int64_t product_of_sizes(const std::vector<int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+/// Columns filled up to whole panels, and the values of a packed matrix.
+Checked panel_columns(int64_t columns) {
+  return Checked((Checked(columns) + kPanelColumns - 1).value() / kPanelColumns) * kPanelColumns;
 }
+Checked packed_elements(int64_t columns, Checked depth) { return panel_columns(columns) * depth; }
 
 class ProgramChecker {
  public:
@@ -38,7 +39,13 @@ class ProgramChecker {
 
   void run() {
     check_buffers();
-    for (step_ = 0; step_ < program_.steps.size(); ++step_) check_step();
+    for (step_ = 0; step_ < program_.steps.size(); ++step_) {
+      try {
+        check_step();
+      } catch (const std::overflow_error& error) {
+        require(false, "{}", error.what());
+      }
+    }
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       if (program_.buffers[i].kind == Buffer::Kind::output && !written_[i])
         throw std::runtime_error("no step writes the logits");
@@ -102,15 +109,13 @@ class ProgramChecker {
             "{} has {} sizes and {} strides", name, o.sizes.size(), o.strides.size());
     const Buffer& b = buffer(o);
     require(o.offset >= 0 && o.offset < b.elements, "{} begins outside its buffer", name);
-    int64_t last = o.offset, all = 1;
+    Checked last = o.offset, all = 1;
     for (size_t d = 0; d < o.sizes.size(); ++d) {
       const int64_t size = o.sizes[d], stride = o.strides[d];
-      require(size >= 1 && size <= kMostElements / all && stride >= 0, "{} has size {} and stride {}", name, size,
-              stride);
-      all *= size;
-      require(size == 1 || stride <= (b.elements - 1 - last) / (size - 1),
-              "{} reaches beyond the {} values of buffer {}", name, b.elements, o.buffer);
-      last += (size - 1) * stride;
+      require(size >= 1 && stride >= 0, "{} has size {} and stride {}", name, size, stride);
+      all *= size, last += Checked(size - 1) * stride;
+      require(all <= kMostElements, "{} has more than {} values", name, kMostElements);
+      require(last < b.elements, "{} reaches beyond the {} values of buffer {}", name, b.elements, o.buffer);
     }
     const bool writes = role == Role::out || role == Role::scratch;
     if (writes) {
@@ -142,17 +147,17 @@ class ProgramChecker {
       if (o.sizes[d] > 1) dimensions.emplace_back(o.strides[d], o.sizes[d]);
     }
     std::ranges::sort(dimensions);
-    int64_t reach = 1;
+    Checked reach = 1;
     for (const auto& [stride, count] : dimensions) {
       require(stride >= reach, "out overlaps itself");
-      reach += stride * (count - 1);
+      reach += Checked(stride) * (count - 1);
     }
   }
-  void whole(Role role, int64_t elements) const {
+  void whole(Role role, Checked elements) const {
     if (!at(role).given()) return;
     const Operand& o = at(role);
     require(buffer(o).elements - o.offset >= elements, "{} has {} values, needed are {}", name_of(role),
-            buffer(o).elements - o.offset, elements);
+            buffer(o).elements - o.offset, elements.value());
   }
   void need_scratch() const {
     const int64_t elements = scratch_elements(step());
@@ -203,7 +208,7 @@ class ProgramChecker {
 
   void check_tail(int64_t columns) const {
     require(step().function <= Function::relu, "no such function");
-    whole(Role::bias, panels_of(columns) * kPanelColumns);
+    whole(Role::bias, panel_columns(columns));
     if (step().has(Role::residual)) {
       same_sizes(Role::residual, Role::out);
       dense_rows(Role::residual);
@@ -223,11 +228,11 @@ class ProgramChecker {
             "its weights are {}, accepted are F32, BF16 and I8", tensor_type_name(type));
     require(int8 == step().has(Role::scale), "int8 weights have a scale, and no others");
     require(!int8 || depth <= kMaxInt8Depth, "depth {} of int8, accepted is up to {}", depth, kMaxInt8Depth);
-    const int64_t packed = panels_of(columns) * (int8 ? paired_depth(depth) : depth) * kPanelColumns;
+    const Checked packed = packed_elements(columns, int8 ? paired_depth(depth) : depth);
     whole(Role::weights, packed);
     constexpr int64_t kPadding = 64;  // to a cache line
     require(buffer(at(Role::weights)).elements < packed + kPadding, "its weights are of another shape");
-    whole(Role::scale, panels_of(columns) * kPanelColumns);
+    whole(Role::scale, panel_columns(columns));
     check_tail(columns);
     need_scratch();
   }
@@ -287,6 +292,8 @@ class ProgramChecker {
     same(size(Role::x, last), size(Role::y, last - 1), "depth");
     same(size(Role::y, last), size(Role::out, last), "columns");
     dense_rows(Role::x), dense_rows(Role::out);
+    const Checked packed = packed_elements(size(Role::y, last), size(Role::x, last));
+    require(packed <= kMostElements, "y takes {} values when it is packed", packed.value());
   }
 
   void check_window() const {
@@ -299,11 +306,12 @@ class ProgramChecker {
       require(within(w.kernel[axis], 1) && within(w.stride[axis], 1) && within(w.padding[axis], 0),
               "kernel {}, stride {}, padding {}", w.kernel[axis], w.stride[axis], w.padding[axis]);
       const int64_t side = size(Role::x, 2 + axis);
-      require(side + 2 * w.padding[axis] >= w.kernel[axis], "the kernel is larger than the image");
+      require(Checked(side) + Checked(2) * w.padding[axis] >= w.kernel[axis], "the kernel is larger than the image");
       same(size(Role::out, 1 + axis), window_steps(w, axis, side), "positions");
     }
     same(size(Role::x, 0), size(Role::out, 0), "samples");
-    const int64_t in = size(Role::x, 1), out = size(Role::out, 3), taps = w.kernel[0] * w.kernel[1];
+    const int64_t in = size(Role::x, 1), out = size(Role::out, 3);
+    const Checked taps = Checked(w.kernel[0]) * w.kernel[1];
     if (step().kind == StepKind::max_pool2d) return same(in, out, "channels");
     need({Role::weights});
     require(buffer(at(Role::weights)).type == TensorType::f32, "its weights are not float32");
@@ -318,11 +326,12 @@ class ProgramChecker {
             out);
     const int64_t columns = out / w.groups;
     require(w.groups == 1 || columns % kPanelColumns == 0, "{} columns in a group", columns);
-    whole(Role::weights, w.groups * panels_of(columns) * kPanelColumns * (in / w.groups) * taps);
+    whole(Role::weights, packed_elements(columns, taps * (in / w.groups)) * w.groups);
     check_tail(out);
     const Operand& o = at(Role::out);
-    require(o.sizes[2] == 1 || o.sizes[1] == 1 || o.strides[1] == o.strides[2] * o.sizes[2], "out is not in rows");
-    require(o.sizes[0] == 1 || o.strides[0] == o.strides[2] * o.sizes[2] * o.sizes[1], "out is not in rows");
+    require(o.sizes[2] == 1 || o.sizes[1] == 1 || o.strides[1] == Checked(o.strides[2]) * o.sizes[2],
+            "out is not in rows");
+    require(o.sizes[0] == 1 || o.strides[0] == Checked(o.strides[2]) * o.sizes[2] * o.sizes[1], "out is not in rows");
     require(!step().has(Role::residual) || at(Role::residual).strides == o.strides, "residual and out lie differently");
     need_scratch();
   }
@@ -330,8 +339,8 @@ class ProgramChecker {
 
 }  // namespace
 
-int64_t Operand::elements() const { return product_of_sizes(sizes); }
-int64_t Program::sample_elements() const { return product_of_sizes(sample); }
+int64_t Operand::elements() const { return checked_product(sizes).value(); }
+int64_t Program::sample_elements() const { return checked_product(sample).value(); }
 
 const char* name_of(StepKind kind) { return kKindNames[static_cast<size_t>(kind)]; }
 const char* name_of(Function function) { return kFunctionNames[static_cast<size_t>(function)]; }
@@ -340,23 +349,24 @@ StepKind step_kind(const std::string& name) { return named<StepKind>(kKindNames,
 Function function_named(const std::string& name) { return named<Function>(kFunctionNames, name, "function"); }
 
 int64_t window_steps(const Window& w, size_t axis, int64_t side) {
-  return (side + 2 * w.padding[axis] - w.kernel[axis]) / w.stride[axis] + 1;
+  return (Checked(side) + Checked(2) * w.padding[axis] - w.kernel[axis]).value() / w.stride[axis] + 1;
 }
 
 int64_t convolution_rows(const Step& step) {
   constexpr int64_t kMostRows = 1024;
   const Operand& out = step.at(Role::out);
-  return std::min(kMostRows, out.sizes[0] * out.sizes[1] * out.sizes[2]);
+  return std::min(kMostRows, checked_product(std::span(out.sizes).first(3)).value());
 }
 
 int64_t scratch_elements(const Step& step) {
   if (step.kind == StepKind::linear && step.has(Role::scale)) {
     const auto& x = step.at(Role::x).sizes;
-    return x[0] * (paired_depth(x[1]) / 2 + 1);
+    return (Checked(x[0]) * (paired_depth(x[1]) / 2 + 1)).value();
   }
   if (step.kind == StepKind::conv2d) {
     const Window& w = step.window;
-    return convolution_rows(step) * (step.at(Role::x).sizes[1] / w.groups * w.kernel[0] * w.kernel[1]);
+    const Checked depth = Checked(step.at(Role::x).sizes[1] / w.groups) * w.kernel[0] * w.kernel[1];
+    return (depth * convolution_rows(step)).value();
   }
   return 0;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "attention/geometry.h"
+#include "base/checked.h"
 #include "base/safetensors.h"
 #include "engine/product.h"
 

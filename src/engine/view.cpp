@@ -7,9 +7,7 @@
 
 namespace fib::engine {
 
-int64_t product_of(const std::vector<int64_t>& sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-}
+int64_t product_of(const std::vector<int64_t>& sizes) { return checked_product(sizes).value(); }
 
 Operand dense(int32_t buffer, const std::vector<int64_t>& sizes) {
   Operand o{buffer, 0, sizes, std::vector<int64_t>(sizes.size())};

@@ -158,46 +158,6 @@ TEST(Engine, a_block_becomes_few_steps) {
 
 // ---- Files ---------------------------------------------------------------------------------------------------------
 
-/// Why a program is refused.
-std::string refusal(const Program& program) {
-  return test::error_of([&] { check_program(program); });
-}
-
-class HostileProgram : public testing::Test {
- protected:
-  TensorStore tensors;
-  Program program = lower(test::transformer("full"), Precision::f32, tensors);
-  Step& linear() {
-    return *std::find_if(program.steps.begin(), program.steps.end(),
-                         [](const Step& s) { return s.kind == StepKind::linear; });
-  }
-};
-
-TEST_F(HostileProgram, is_refused_where_it_reads_outside_a_tensor) {
-  linear().at(Role::bias).offset = 1 << 20;
-  EXPECT_TRUE(test::mentions(refusal(program), "bias begins outside"));
-  linear().at(Role::bias).offset = 0;
-  linear().at(Role::x).strides[0] = int64_t{1} << 39;
-  EXPECT_TRUE(test::mentions(refusal(program), "x reaches beyond"));
-}
-
-TEST_F(HostileProgram, is_refused_where_its_steps_are_in_a_circle) {
-  std::swap(program.steps.front(), program.steps.back());
-  EXPECT_TRUE(test::mentions(refusal(program), "before any step has written it"));
-}
-
-TEST_F(HostileProgram, is_refused_where_sizes_are_absurd_or_do_not_agree) {
-  linear().at(Role::x).sizes[1] = 3;
-  EXPECT_NE(refusal(program), "");
-  program.arena_elements = int64_t{1} << 50;
-  EXPECT_TRUE(test::mentions(refusal(program), "an arena of"));
-}
-
-TEST_F(HostileProgram, is_refused_where_it_writes_to_a_tensor) {
-  linear().at(Role::out).buffer = linear().at(Role::weights).buffer;
-  EXPECT_TRUE(test::mentions(refusal(program), "cannot be written"));
-}
-
 std::string load_failure(const std::filesystem::path& file) {
   return test::error_of([&] { Engine{file}; });
 }

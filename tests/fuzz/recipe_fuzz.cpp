@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz.h"
-#include "training/recipe/toml.h"
+#include "training/recipe/options.h"
 
 /// Whatever the text: a refusal, or a recipe that is the same after it was written and read again.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

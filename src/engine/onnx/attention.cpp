@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "attention/registry.h"
+#include "base/checked.h"
 
 namespace fib::engine {
 namespace {
@@ -79,7 +80,9 @@ class AttentionWriter {
 
  private:
   int64_t mask_bytes() const {
-    return g_.heads * g_.query_tokens() * g_.key_tokens() + static_cast<int64_t>(in_.bias_numbers.size_bytes());
+    return (Checked(g_.heads) * g_.query_tokens() * g_.key_tokens() +
+            static_cast<int64_t>(in_.bias_numbers.size_bytes()))
+        .value();
   }
 
   int64_t gather_bytes(const std::vector<KeyTable>& tables) const {
@@ -111,7 +114,7 @@ class AttentionWriter {
 
   Name masked(const SupportSet& support) {
     const int64_t heads = g_.heads, queries = g_.query_tokens(), keys = g_.key_tokens();
-    b_.require_room(heads * queries * keys);
+    b_.require_room((Checked(heads) * queries * keys).value());
     std::vector<uint8_t> inside(static_cast<size_t>(heads * queries * keys));
     std::vector<float> not_blind(static_cast<size_t>(heads * queries), 1.0F);
     bool blind = false;

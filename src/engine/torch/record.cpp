@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/torch/record.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 #include <fmt/format.h>
+#include <torch/library.h>
 
+#include <algorithm>
+#include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "engine/clean.h"
@@ -14,6 +19,90 @@ namespace {
 
 using attention::Inputs;
 using attention::Mechanism;
+
+// ---- Shapes without values: what depends on the image is a tensor on torch's meta device, which has sizes and no
+// memory. What follows from the weights alone is computed on the CPU as ever, for its numbers are constants of the
+// graph.
+
+/// Above every other key, so that an operator is seen before torch chooses a device.
+constexpr auto kMode = c10::DispatchKey::TESTING_ONLY_GenericMode;
+using Stack = torch::jit::Stack;
+using Excluded = c10::impl::ExcludeDispatchKeyGuard;
+
+at::Tensor without_values(const at::Tensor& t) {
+  return !t.defined() || t.is_meta() ? t : at::empty_strided(t.sizes(), t.strides(), t.options().device(at::kMeta));
+}
+
+/// Constants among the arguments lose their values, so that all are on one device.
+c10::IValue without_values(const c10::IValue& argument) {
+  if (argument.isTensor()) return without_values(argument.toTensor());
+  if (!argument.isTensorList()) return argument;
+  c10::List<at::Tensor> list;
+  for (const at::Tensor& t : argument.toTensorVector()) list.push_back(without_values(t));
+  return list;
+}
+
+/// The output of operators that have no meta kernel.
+at::Tensor output_without_kernel(const std::string& name, const c10::IValue* arguments) {
+  static const std::set<std::string> same_shape = {"aten::layer_norm", "aten::batch_norm", "aten::roll"};
+  if (same_shape.contains(name)) return at::empty(arguments[0].toTensor().sizes(), arguments[0].toTensor().options());
+  if (name != "aten::conv2d") return {};
+  const at::Tensor x = arguments[0].toTensor(), weight = arguments[1].toTensor();
+  if (!arguments[4].isIntList()) return {};
+  const std::vector<int64_t> stride = arguments[3].toIntVector(), padding = arguments[4].toIntVector();
+  const auto side = [&](size_t axis) {
+    const auto d = static_cast<int64_t>(axis) + 2;
+    return (x.size(d) + 2 * padding[axis % padding.size()] - weight.size(d)) / stride[axis % stride.size()] + 1;
+  };
+  return at::empty({x.size(0), weight.size(0), side(0), side(1)}, x.options());
+}
+
+/// Calls an operator whose inputs depend on the image, for the shapes of its outputs.
+void call_for_shapes(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  const Excluded guard(kMode);
+  const size_t count = op.schema().arguments().size();
+  const auto arguments = stack->end() - static_cast<ptrdiff_t>(count);
+  std::transform(arguments, stack->end(), arguments, [](const c10::IValue& v) { return without_values(v); });
+  const at::Tensor output = output_without_kernel(op.schema().name(), &*arguments);
+  if (!output.defined()) return op.redispatchBoxed(keys, stack);
+  torch::jit::drop(*stack, count);
+  torch::jit::push(*stack, output);
+}
+
+/// Tensors that a model makes on the device of its input are constants: they are made on the CPU.
+void make_constants_on_cpu(Stack::iterator begin, Stack::iterator end) {
+  for (auto argument = begin; argument != end; ++argument) {
+    if (argument->isDevice() && argument->toDevice().is_meta()) *argument = c10::Device(at::kCPU);
+  }
+}
+
+/// What every operator passes while a forward is recorded. One that is made of others, and that the graph does not know
+/// by itself, calls these on what it was given.
+void call_while_recording(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kMode);
+  const auto begin = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size());
+  const std::vector<at::Tensor> tensors = tensors_in({begin, stack->end()});
+  const bool depends = std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& t) { return t.is_meta(); });
+  const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (depends && (is_known(op.schema().name()) || !composite)) return call_for_shapes(op, below, stack);
+  if (!depends) make_constants_on_cpu(begin, stack->end());
+  op.redispatchBoxed(below, stack);
+}
+
+/// Until the end of the scope, operators of this thread compute shapes where they see the image.
+class ShapesOnly {
+ public:
+  ShapesOnly() : library_(torch::Library::IMPL, "_", kMode, __FILE__, __LINE__) {
+    library_.fallback(torch::CppFunction::makeFromBoxedFunction<&call_while_recording>());
+    mode_.emplace(kMode);
+  }
+
+ private:
+  torch::Library library_;
+  std::optional<c10::impl::IncludeDispatchKeyGuard> mode_;
+};
+
+// ---- The forward as nodes
 
 /// While one lives, what this thread calls of torch is added to a draft. An operator that the graph knows is a node;
 /// one that it does not know is looked into, for it may be made of others that it knows.
@@ -114,7 +203,8 @@ class Recorder final : public attention::StandIn {
                       const at::Tensor& samples, bool packed) {
     const attention::Geometry& g = asked.geometry();
     inputs.push_back(bias.defined() ? draft_.id_of(bias) : kNoValue);
-    const at::Tensor out = at::zeros({samples.size(0), g.query_tokens(), g.heads * g.value_dim}, samples.options());
+    const Excluded guard(kMode);
+    const at::Tensor out = at::empty({samples.size(0), g.query_tokens(), g.heads * g.value_dim}, samples.options());
     Attention attributes{asked.spec().to_string(), g, packed};
     draft_.bind(out, draft_.add(Op::attention, std::move(inputs), out.sizes(), std::move(attributes)));
     return out;
@@ -188,12 +278,13 @@ std::vector<int64_t> input_sizes(const models::Dimensions& d, int64_t batch) {
 }
 
 Draft draft_of(models::Model& model, int64_t batch) {
-  const at::Tensor images = at::zeros(input_sizes(model.dimensions(), batch));
+  const at::Tensor images = at::empty(input_sizes(model.dimensions(), batch), at::kMeta);
   Draft draft;
   for (const auto& item : model.named_parameters()) draft.name(item.value(), item.key());
   for (const auto& item : model.named_buffers()) draft.name(item.value(), item.key());
   draft.input = draft.new_value(images.sizes());
   draft.bind(images, draft.input);
+  const ShapesOnly shapes;
   Recorder recorder(draft);
   const StandIns stand_ins(model, recorder);
   const at::Tensor logits = model.forward(images);

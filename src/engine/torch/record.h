@@ -8,6 +8,8 @@
 
 namespace fib::engine {
 
+/// No activation is computed or kept: memory is that of the weights and of what follows from them alone.
+///
 /// Cleaned and valid; its constants share memory with the model's parameters. The model is in eval mode, on the CPU and
 /// in float32, and is as before afterwards. Throws std::runtime_error with one line naming an operator that has no
 /// counterpart in a graph, std::invalid_argument for a model that cannot be recorded as it is.

@@ -132,6 +132,15 @@ std::string refusal(Odd::Body body) {
   return "";
 }
 
+TEST(Record, computes_shapes_and_no_activations) {
+  EXPECT_EQ(refusal([](const at::Tensor& x) {
+              const at::Tensor sum = x + at::ones({1}, x.options());  // made on the device of the input: a constant
+              EXPECT_TRUE(x.is_meta() && sum.is_meta());
+              return sum.flatten(1);
+            }),
+            "");
+}
+
 TEST(Record, names_what_it_cannot_express) {
   EXPECT_EQ(refusal([](const at::Tensor& x) { return x.sin(); }), "recording: a graph has no aten::sin");
   EXPECT_EQ(refusal([](const at::Tensor& x) { return (x + 1).mul_(2); }),

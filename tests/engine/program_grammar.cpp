@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "program_grammar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace fib::test {
+
+__extension__ using Wide = __int128;
+using engine::Buffer;
+using engine::Operand;
+using engine::Program;
+using engine::Role;
+using engine::Step;
+using engine::StepKind;
+
+uint64_t SeededChoices::below(uint64_t count) {  // splitmix64
+  uint64_t z = state_ += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return (z ^ z >> 31) % count;
+}
+
+namespace {
+
+constexpr int64_t power(int exponent) { return int64_t{1} << exponent; }
+constexpr std::array kSizes{int64_t{0}, int64_t{1}, int64_t{2},  int64_t{16},   int64_t{17}, int64_t{5461},
+                            power(14),  power(16),  power(31),   power(32) - 1, power(32),   power(33),
+                            power(62),  power(20),  int64_t{48}, int64_t{3}};
+
+class Grammar {
+ public:
+  explicit Grammar(Choices& choices) : choices_(choices) {}
+
+  Program program() {
+    program_.sample = {1, 4, 4};
+    program_.classes = 16;
+    input_ = buffer(Buffer::Kind::input, 16);
+    output_ = buffer(Buffer::Kind::output, 16);
+    program_.arena_elements = one_of<int64_t>({16, 16, 1 << 14, power(32), power(33)});
+    const uint64_t steps = 1 + choices_.below(3);
+    for (uint64_t i = 0; i < steps; ++i) add_step();
+    Step last;
+    last.at(Role::x) = operand(input_, {16}, true), last.at(Role::out) = operand(output_, {16}, true);
+    program_.steps.push_back(last);
+    return std::move(program_);
+  }
+
+ private:
+  template <class T>
+  T one_of(std::initializer_list<T> list) {
+    return *(list.begin() + choices_.below(list.size()));
+  }
+  bool often() { return choices_.below(4) != 0; }
+  /// Mostly small, so that programs are accepted; else from the edges of types.
+  int64_t size() { return often() ? one_of<int64_t>({1, 1, 2, 16}) : kSizes[choices_.below(kSizes.size())]; }
+  int64_t odd_size() { return kSizes[choices_.below(kSizes.size())]; }
+  std::array<int64_t, 2> pair(std::initializer_list<int64_t> list) {
+    const int64_t first = one_of(list);
+    return {first, often() ? first : one_of(list)};
+  }
+
+  int32_t buffer(Buffer::Kind kind, int64_t elements) {
+    program_.buffers.push_back({kind, elements, 0, kind == Buffer::Kind::tensor ? "weights" : "", TensorType::f32});
+    return static_cast<int32_t>(program_.buffers.size() - 1);
+  }
+  int32_t tensor() {
+    const int32_t place = buffer(Buffer::Kind::tensor, one_of<int64_t>({16, 16, 256, 4096}));
+    program_.buffers.back().type = often() ? TensorType::f32 : one_of({TensorType::bf16, TensorType::i8});
+    return place;
+  }
+  int32_t arena() { return buffer(Buffer::Kind::arena, often() ? program_.arena_elements : odd_size()); }
+
+  /// Dense, or one value seen many times.
+  Operand operand(int32_t buffer, const std::vector<int64_t>& sizes, bool dense) {
+    Operand o{buffer, 0, sizes, std::vector<int64_t>(sizes.size())};
+    Wide stride = 1;
+    for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
+      if (stride > power(40)) stride = power(40);
+      o.strides[d] = dense ? static_cast<int64_t>(stride) : 0;
+    }
+    if (!dense && often()) o.strides.back() = 1;
+    return o;
+  }
+  void read(Step& s, Role role, const std::vector<int64_t>& sizes) {
+    s.at(role) = operand(often() ? input_ : tensor(), sizes, !often());
+  }
+  void write(Step& s, const std::vector<int64_t>& sizes) { s.at(Role::out) = operand(arena(), sizes, often()); }
+  void weights(Step& s, Role role) {
+    const int32_t place = tensor();
+    s.at(role) = operand(place, {program_.buffers[static_cast<size_t>(place)].elements}, true);
+  }
+  void scratch(Step& s) {
+    if (!often()) return;
+    const int64_t elements = one_of<int64_t>({16, 16, program_.arena_elements});
+    s.at(Role::scratch) = operand(arena(), {elements}, true);
+  }
+
+  void add_step() {
+    Step s;
+    s.kind = static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::max_pool2d) + 1));
+    s.function = static_cast<engine::Function>(choices_.below(often() ? 1 : 7));
+    fill(s);
+    program_.steps.push_back(std::move(s));
+  }
+
+  void fill(Step& s) {
+    switch (s.kind) {
+      case StepKind::linear:
+        return linear(s);
+      case StepKind::attention:
+        return attention(s);
+      case StepKind::matmul:
+        return matmul(s);
+      case StepKind::conv2d:
+      case StepKind::depthwise:
+      case StepKind::max_pool2d:
+        return window(s);
+      case StepKind::mean: {
+        const int64_t rows = size();
+        read(s, Role::x, {rows, size(), size()});
+        return write(s, {rows});
+      }
+      default:
+        return rows(s);
+    }
+  }
+
+  void linear(Step& s) {
+    const int64_t m = size(), k = often() ? odd_size() : size(), n = often() ? odd_size() : size();
+    read(s, Role::x, {m, k});
+    if (!often()) s.at(Role::x).buffer = arena();
+    write(s, {m, n});
+    if (!often()) s.at(Role::x) = operand(s.at(Role::out).buffer, {m, k}, false);
+    weights(s, Role::weights);
+    if (!often()) weights(s, Role::bias);
+    if (!often()) weights(s, Role::scale);
+    scratch(s);
+  }
+  void attention(Step& s) {
+    s.attention = one_of<const char*>({"full", "topk:k=1", "fibottention", "no_such"});
+    auto& g = s.geometry;
+    g.heads = size(), g.head_dim = g.value_dim = size(), g.cls = one_of<int64_t>({0, 1});
+    g.query_grid = {size(), size()}, g.key_grid = often() ? g.query_grid : fib::attention::Grid{size(), size()};
+    const Wide tokens = Wide{g.query_grid.height} * g.query_grid.width + g.cls;
+    const auto t = static_cast<int64_t>(std::min<Wide>(tokens, power(50)));
+    for (const Role role : {Role::q, Role::k, Role::v}) read(s, role, {1, g.heads, t, g.head_dim});
+    write(s, {1, g.heads, t, g.value_dim});
+  }
+  void matmul(Step& s) {
+    const int64_t m = size(), k = size(), n = size();
+    read(s, Role::x, {m, k});
+    read(s, Role::y, {k, n});
+    write(s, {m, n});
+  }
+  void rows(Step& s) {
+    const std::vector<int64_t> sizes{size(), size()};
+    read(s, Role::x, sizes);
+    read(s, Role::y, sizes);
+    write(s, sizes);
+    if (s.kind != StepKind::layer_norm) return;
+    weights(s, Role::weights);
+    weights(s, Role::bias);
+  }
+  void window(Step& s) {
+    auto& w = s.window;
+    w.kernel = pair({1, 1, 3, 5461, 1 << 14}), w.stride = pair({1, 2, 5461, 1 << 14});
+    w.padding = pair({0, 1, 5461, 1 << 14}), w.groups = often() ? 1 : std::max<int64_t>(1, size());
+    const int64_t channels = often() ? odd_size() : size(), h = one_of<int64_t>({1, 1, 4, 1 << 14}),
+                  width = often() ? h : size();
+    const auto steps = [&](size_t axis, int64_t side) {
+      return std::max<int64_t>(0, (side % power(40) + 2 * w.padding[axis] - w.kernel[axis]) / w.stride[axis] + 1);
+    };
+    read(s, Role::x, {1, channels, h, width});
+    write(s, {1, steps(0, h), steps(1, width), s.kind == StepKind::conv2d ? size() : channels});
+    if (s.kind == StepKind::max_pool2d) return;
+    weights(s, Role::weights);
+    if (!often()) weights(s, Role::bias);
+    if (s.kind == StepKind::conv2d) scratch(s);
+  }
+
+  Choices& choices_;
+  Program program_;
+  int32_t input_ = 0, output_ = 0;
+};
+
+/// What a step needs of the operands that are read as a whole, whatever their sizes say.
+class Bounds {
+ public:
+  explicit Bounds(const Program& program) : program_(program) {}
+
+  std::string run() {
+    for (const Step& s : program_.steps) {
+      for (size_t i = 0; i < engine::kRoles; ++i) strided(s, static_cast<Role>(i));
+      packed(s);
+    }
+    return found_;
+  }
+
+ private:
+  const Program& program_;
+  std::string found_;
+
+  void need(const Step& s, Role role, Wide elements) {
+    const Operand& o = s.at(role);
+    if (!o.given() && (role == Role::bias || role == Role::scale)) return;
+    const Wide there = o.given() ? program_.buffers[static_cast<size_t>(o.buffer)].elements - Wide{o.offset} : 0;
+    if (elements > there) found_ = fmt::format("{} of {}", name_of(role), name_of(s.kind));
+  }
+  void strided(const Step& s, Role role) {
+    const Operand& o = s.at(role);
+    if (!o.given()) return;
+    Wide last = 0;
+    for (size_t d = 0; d < o.sizes.size(); ++d) last += (Wide{o.sizes[d]} - 1) * o.strides[d];
+    need(s, role, last + 1);
+  }
+  static Wide panels(Wide columns) { return (columns + 15) / 16 * 16; }
+
+  void packed(const Step& s) {
+    const auto &x = s.at(Role::x).sizes, &out = s.at(Role::out).sizes;
+    if (s.kind == StepKind::linear) {
+      const bool int8 = s.has(Role::scale);
+      const Wide depth = int8 ? (Wide{x[1]} + 1) / 2 * 2 : x[1];
+      need(s, Role::weights, panels(out[1]) * depth);
+      need(s, Role::bias, panels(out[1]));
+      need(s, Role::scale, panels(out[1]));
+      if (int8) need(s, Role::scratch, x[0] * (depth / 2 + 1));
+    }
+    if (s.kind == StepKind::layer_norm) need(s, Role::weights, x[1]), need(s, Role::bias, x[1]);
+    const Wide taps = Wide{s.window.kernel[0]} * s.window.kernel[1];
+    if (s.kind == StepKind::depthwise) need(s, Role::weights, taps * x[1]), need(s, Role::bias, x[1]);
+    if (s.kind == StepKind::conv2d) {
+      const Wide depth = x[1] / s.window.groups * taps, positions = Wide{out[0]} * out[1] * out[2];
+      need(s, Role::weights, panels(out[3] / s.window.groups) * depth * s.window.groups);
+      need(s, Role::bias, panels(out[3]));
+      need(s, Role::scratch, std::min<Wide>(1024, positions) * depth);
+    }
+  }
+};
+
+}  // namespace
+
+Program hostile_program(Choices& choices) { return Grammar(choices).program(); }
+
+std::string out_of_bounds(const Program& program) { return Bounds(program).run(); }
+
+}  // namespace fib::test
