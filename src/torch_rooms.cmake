@@ -35,33 +35,24 @@ foreach(room attention/torch models/torch engine/torch training/torch analysis/t
 endforeach()
 add_library(fib_rooms STATIC ${rooms} ${PROJECT_SOURCE_DIR}/cmake/torch_pch.cpp)
 fib_use_torch(fib_rooms)
-target_link_libraries(fib_rooms PUBLIC fib_data fib_engine fib_runs fib_bench fib_report fmt::fmt)
+target_link_libraries(fib_rooms PUBLIC fib_prediction fib_runs fib_bench fib_report fmt::fmt)
 
 # What a program of ours links: the rooms, and the operator's registrations.
 add_library(fib_with_torch INTERFACE)
 target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_ops> fib_torch_settings)
 
 # Policies that act in the simulators.
-if(TARGET fib_simulators)
-  fib_room_sources(policies robots/torch)
-  add_library(fib_policies STATIC ${policies})
-  fib_use_torch(fib_policies)
-  target_link_libraries(fib_policies PUBLIC fib_rooms fib_simulators)
-  target_link_libraries(fib_with_torch INTERFACE fib_policies)
-endif()
+fib_room_sources(policies robots/torch)
+fib_room_sources(policies report/torch/robots)
+add_library(fib_policies STATIC ${policies})
+fib_use_torch(fib_policies)
+target_link_libraries(fib_policies PUBLIC fib_rooms fib_simulators)
+target_link_libraries(fib_with_torch INTERFACE fib_policies)
 
 # The second program: the commands that need torch.
 fib_room_sources(torch_cli cli/torch)
-if(TARGET fib_simulators)
-  fib_room_sources(torch_cli cli/torch/robots)
-else()
-  fib_room_sources(torch_cli cli/torch/without_robots)
-endif()
 add_executable(fib-torch ${torch_cli})
 target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_onnx fib_with_torch)
-if(NOT TARGET fib_simulators)
-  target_compile_definitions(fib-torch PRIVATE FIB_ROBOTS_MISSING="${FIB_ROBOTS_MISSING}")
-endif()
 fib_use_torch(fib-torch)
 fib_bind_blas(fib-torch)
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
-#include <new>
 
+#include "base/system.h"
 #include "kernels/call.h"
 #include "kernels/panel.h"
 
@@ -33,8 +33,7 @@ class Buffer {
     data_.reset();
     capacity_ = 0;
     const size_t bytes = (count * sizeof(T) * 5 / 4 + kAlignment) / kAlignment * kAlignment;
-    data_.reset(static_cast<T*>(std::aligned_alloc(kAlignment, bytes)));
-    if (!data_) throw std::bad_alloc();
+    data_.reset(static_cast<T*>(allocate_aligned(kAlignment, bytes)));
     capacity_ = bytes / sizeof(T);
   }
   std::unique_ptr<T, Free> data_;

@@ -7,12 +7,10 @@
 #include <limits>
 
 #include "kernels/dropout.h"
-#include "ops/checks.h"
-#include "ops/dispatch.h"
-#include "ops/layout.h"
+#include "ops/operator.h"
 #include "ops/segments.h"
 
-namespace fib::ops::composite {
+namespace fib::ops {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -113,18 +111,18 @@ at::Tensor bias_per_sample(const at::Tensor& bias, int64_t batch) {
   return groups == 1 ? bias.expand({batch, -1, -1, -1}) : bias.repeat({batch / groups, 1, 1, 1});
 }
 
-Group make_group(const Operands& x, const Call& call, std::vector<int64_t> heads) {
+Group make_group(const Operands& x, const Arguments& a, std::vector<int64_t> heads) {
   Group g;
   g.x = {select_heads(x.q, heads), select_heads(x.k, heads), select_heads(x.v, heads)};
-  if (call.bias) {
-    const at::Tensor bias = bias_per_sample(call.bias->to(x.q.scalar_type()), x.q.size(0));
+  if (a.bias) {
+    const at::Tensor bias = bias_per_sample(a.bias->to(x.q.scalar_type()), x.q.size(0));
     g.bias = bias.size(1) == 1 ? bias : select_heads(bias, heads);
   }
-  if (call.lengths) g.lengths = call.lengths->to(x.q.device()).view({-1, 1, 1});
-  g.scale = call.scale.value_or(1.0 / std::sqrt(static_cast<double>(x.q.size(3))));
-  g.zero_masking = call.masking == Masking::zero;
-  g.dropout = call.dropout;
-  g.seed = call.seed.value_or(0);
+  if (a.lengths) g.lengths = a.lengths->to(x.q.device()).view({-1, 1, 1});
+  g.scale = a.scale.value_or(1.0 / std::sqrt(static_cast<double>(x.q.size(3))));
+  g.zero_masking = a.masking == Masking::zero;
+  g.dropout = a.dropout;
+  g.seed = seed_of(a);
   g.heads = std::move(heads);
   return g;
 }
@@ -208,36 +206,22 @@ Operands in_computing_type(const Operands& x) {
 
 }  // namespace
 
-Outputs forward(const Operands& x, const Call& given) {
-  const Call original = resolved(given, x);
-  check_without_kernel(x, original);
-  const Call call = with_seed(original);
-  const SupportSet& set = call.support->set();
+Outputs composite_attention(at::TensorList given, const Arguments& arguments) {
+  const Operands x = views_of(given);
+  const SupportPtr support = require_support(arguments, x);
+  const SupportSet& set = support->set();
+  check_without_kernel(x, arguments, set);
+  const Arguments a = with_seed(arguments);
   const Operands computed = in_computing_type(x);
   const auto groups = heads_by_pattern(set);
   std::vector<at::Tensor> outs, lses;
   for (const auto& heads : groups) {
-    const Group group = make_group(computed, call, heads);
+    const Group group = make_group(computed, a, heads);
     const auto [out, lse] = attend_group(group, segments_of(set, heads.front(), x.q.device()));
     outs.push_back(out);
     lses.push_back(lse);
   }
-  return {in_head_order(outs, groups).to(x.q.scalar_type()), in_head_order(lses, groups)};
-}
-
-Outputs packed_forward(const at::Tensor& qkv, const Call& call) {
-  check_packed(qkv);
-  const auto [out, lse] = forward(unpacked(qkv), call);
-  return {merged_heads(out), lse};
-}
-
-}  // namespace fib::ops::composite
-
-namespace fib::ops {
-
-Outputs support_attention_composite(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
-                                    const SupportPtr& support, const SupportAttentionOptions& options) {
-  return composite::forward({q, k, v}, make_call(support, options));
+  return {laid_out_as(given, in_head_order(outs, groups).to(x.q.scalar_type())), in_head_order(lses, groups)};
 }
 
 }  // namespace fib::ops

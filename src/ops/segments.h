@@ -3,7 +3,7 @@
 // or one column, explicit pairs two index tensors.
 #pragma once
 
-#include "ops/types.h"
+#include "ops/support.h"
 
 namespace fib::ops {
 

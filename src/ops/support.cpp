@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/support.h"
 
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "ops/tensors.h"
+
 namespace fib::ops {
 namespace {
 
@@ -19,6 +25,66 @@ std::vector<TokenPair> to_pairs(const at::Tensor& tensor) {
   }
   return pairs;
 }
+
+/// More than the layers of any model times the resolutions it is used at; a support of offsets takes a few kilobytes.
+constexpr size_t kCapacity = 512;
+/// Random pairs take more: those of twelve layers over 4096 tokens fit.
+constexpr int64_t kCapacityBytes = INT64_C(1) << 30;
+
+struct SupportKey {
+  std::string attention;
+  int64_t patches, cls, heads, layer;
+  bool causal;
+  friend bool operator==(const SupportKey&, const SupportKey&) = default;
+};
+
+struct KeyHash {
+  size_t operator()(const SupportKey& key) const {
+    size_t hash = std::hash<std::string>()(key.attention) ^ (key.causal ? 1U : 0U);
+    for (int64_t value : {key.patches, key.cls, key.heads, key.layer}) {
+      hash = hash * UINT64_C(0x9E3779B97F4A7C15) + static_cast<size_t>(value);
+      hash ^= hash >> 29;
+    }
+    return hash;
+  }
+};
+
+SupportPtr build(const SupportKey& key) {
+  PatternGeometry geometry{key.patches, key.cls, key.heads, std::nullopt, key.causal};
+  if (key.layer >= 0) geometry.layer = key.layer;
+  SupportPtr support;
+  with_value_errors([&] { support = make_support_ptr(make_support(AttentionSpec::parse(key.attention), geometry)); });
+  return support;
+}
+
+class Cache {
+ public:
+  SupportPtr find_or_build(const SupportKey& key) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = places_.find(key); found != places_.end()) {
+      recent_.splice(recent_.begin(), recent_, found->second);
+      return found->second->second;
+    }
+    recent_.emplace_front(key, build(key));
+    places_[key] = recent_.begin();
+    bytes_ += recent_.front().second->set().memory_bytes();
+    while (recent_.size() > 1 && (recent_.size() > kCapacity || bytes_ > kCapacityBytes)) drop_last();
+    return recent_.front().second;
+  }
+
+ private:
+  void drop_last() {
+    bytes_ -= recent_.back().second->set().memory_bytes();
+    places_.erase(recent_.back().first);
+    recent_.pop_back();
+  }
+
+  using Entries = std::list<std::pair<SupportKey, SupportPtr>>;
+  std::mutex mutex_;
+  Entries recent_;  // most recently used first
+  std::unordered_map<SupportKey, Entries::iterator, KeyHash> places_;
+  int64_t bytes_ = 0;
+};
 
 }  // namespace
 
@@ -65,6 +131,11 @@ at::Tensor support_mask(const SupportSet& set) {
     mask[h].index_put_({pairs.select(1, 0), pairs.select(1, 1)}, true);
   }
   return mask;
+}
+
+SupportPtr cached_support(const NamedSupport& named, int64_t patches, int64_t heads) {
+  static Cache cache;
+  return cache.find_or_build({named.attention, patches, named.cls, heads, named.layer.value_or(-1), named.causal});
 }
 
 }  // namespace fib::ops

@@ -1,16 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// A SupportSet as torch knows it: torch.classes.fibottention.Support, an argument of the generic operator.
+// A SupportSet as torch knows it, torch.classes.fibottention.Support, and supports by the name of their mechanism.
 #pragma once
 
 #include <torch/custom_class.h>
+#include <torch/version.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "fibottention/pattern.h"
+#include "fibottention/attention.h"
 
 namespace fib::ops {
+
+// LibTorch had an optional of its own, then made it an alias of the standard one, then dropped the name.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 6)
+template <class T>
+using Optional = std::optional<T>;
+inline constexpr auto nothing = std::nullopt;
+#else
+template <class T>
+using Optional = c10::optional<T>;
+inline constexpr auto nothing = c10::nullopt;
+#endif
+
+using OptionalTensor = Optional<at::Tensor>;
+
+/// A tensor that is not defined may be no argument of a torch Function.
+inline OptionalTensor if_defined(const at::Tensor& x) { return x.defined() ? OptionalTensor(x) : nothing; }
 
 /// Shares an immutable SupportSet. Made once per layer; passing it to the operator costs a reference count.
 class Support : public torch::CustomClassHolder {
@@ -43,5 +61,17 @@ at::Tensor support_pairs(const SupportSet& set, int64_t head);
 
 /// The support as booleans [H,Tq,Tk].
 at::Tensor support_mask(const SupportSet& set);
+
+/// A mechanism of the registry by its text, and where it stands.
+struct NamedSupport {
+  std::string attention;  ///< NAME or NAME:key=value,…
+  int64_t cls = 1;
+  bool causal = false;
+  Optional<int64_t> layer = {};  ///< none: no permutation, draw 0
+};
+
+/// Made once for the same arguments. Safe to call from any thread. The cache is bounded: the support that was used
+/// longest ago makes room for a new one.
+SupportPtr cached_support(const NamedSupport& named, int64_t patches, int64_t heads);
 
 }  // namespace fib::ops

@@ -3,8 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "ops/layout.h"
-#include "ops/support_attention.h"
+#include "ops/tensors.h"
 #include "oracle/case_run.h"
 
 namespace fib::ops {
@@ -28,11 +27,10 @@ at::Tensor laid_out(const std::vector<double>& values, at::IntArrayRef sizes, La
 struct TensorProblem {
   Operands x;
   at::Tensor grad_out;
-  SupportPtr support;
-  SupportAttentionOptions options;
+  Arguments options;
 
-  TensorProblem(const AttentionCase& c, const OracleProblem& p, const std::vector<double>& grad, at::ScalarType type)
-      : support(make_support_ptr(*p.support)) {
+  TensorProblem(const AttentionCase& c, const OracleProblem& p, const std::vector<double>& grad, at::ScalarType type) {
+    options.pairs.support = make_support_ptr(*p.support);
     const AttentionShape& s = p.shape;
     const auto tensor = [&](const std::vector<double>& values, int64_t tokens, int64_t channels) {
       return laid_out(values, {s.batch, s.heads, tokens, channels}, c.layout, type);
@@ -42,7 +40,7 @@ struct TensorProblem {
     if (p.scale) options.scale = *p.scale;
     options.masking = p.masking;
     options.dropout = c.dropout;
-    options.seed = test::kDropoutSeed;
+    options.seed = at::scalar_tensor(static_cast<int64_t>(test::kDropoutSeed), at::kLong);
     if (!p.lengths.empty()) options.lengths = at::tensor(p.lengths, at::kLong);
     if (p.bias.empty()) return;
     const at::Tensor bias = at::tensor(p.bias, at::kDouble).to(type);
@@ -65,14 +63,13 @@ std::vector<at::Tensor> gradients(const at::Tensor& out, const at::Tensor& grad_
   return found;
 }
 
-using Path = Outputs (*)(const at::Tensor&, const at::Tensor&, const at::Tensor&, const SupportPtr&,
-                         const SupportAttentionOptions&);
+using Path = Outputs (*)(at::TensorList, const Arguments&);
 
 template <Path attend>
 CaseResults apart(const TensorProblem& p) {
   std::vector<at::Tensor> sources = {p.x.q, p.x.k, p.x.v};
   for (at::Tensor& source : sources) source = source.detach().set_requires_grad(true);
-  const auto [out, lse] = attend(sources[0], sources[1], sources[2], p.support, p.options);
+  const auto [out, lse] = attend(sources, p.options);
   const auto g = gradients(out, p.grad_out, sources, p.options.bias);
   return {numbers(out), numbers(lse), numbers(g[0]), numbers(g[1]), numbers(g[2]), numbers(g[3])};
 }
@@ -80,7 +77,7 @@ CaseResults apart(const TensorProblem& p) {
 CaseResults packed(const TensorProblem& p) {
   const at::Tensor stacked = at::stack({p.x.q, p.x.k, p.x.v}, 2).permute({0, 3, 2, 1, 4}).contiguous();
   const at::Tensor qkv = stacked.set_requires_grad(true);
-  const auto [out, lse] = support_attention_packed_with_lse(qkv, p.support, p.options);
+  const auto [out, lse] = attention_with_lse({qkv}, p.options);
   const auto g = gradients(out, merged_heads(p.grad_out), {qkv}, p.options.bias);
   EXPECT_TRUE(g[0].is_contiguous());
   const Operands d = unpacked(g[0]);
@@ -121,7 +118,7 @@ std::vector<AttentionCase> packed_cases() {
 }
 
 class Operator : public testing::TestWithParam<AttentionCase> {};
-TEST_P(Operator, agrees_with_the_oracle) { expect_agreement(apart<support_attention_with_lse>, GetParam()); }
+TEST_P(Operator, agrees_with_the_oracle) { expect_agreement(apart<attention_with_lse>, GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Attention, Operator, testing::ValuesIn(test::attention_cases()), test::case_name);
 
 class Packed : public testing::TestWithParam<AttentionCase> {};
@@ -130,9 +127,7 @@ INSTANTIATE_TEST_SUITE_P(Attention, Packed, testing::ValuesIn(packed_cases()), t
 
 /// It sums one offset after another into float, where the kernel sums in registers.
 class Composite : public testing::TestWithParam<AttentionCase> {};
-TEST_P(Composite, agrees_with_the_oracle) {
-  expect_agreement(apart<support_attention_composite>, GetParam(), /*slack=*/4.0);
-}
+TEST_P(Composite, agrees_with_the_oracle) { expect_agreement(apart<composite_attention>, GetParam(), /*slack=*/4.0); }
 INSTANTIATE_TEST_SUITE_P(Attention, Composite, testing::ValuesIn(small_cases()), test::case_name);
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of few channels as torch functions, beside torch's own in float64.
-#include "ops/convolution.h"
-
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include "ops/layers.h"
 
 namespace fib::ops {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The linear layers' kernel as a torch function, beside torch's own operations in float64.
-#include "ops/linear.h"
-
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include "ops/layers.h"
 
 namespace fib::ops {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "ops/support_attention.h"
+#include "ops/attention.h"
 
 namespace fib::ops {
 namespace {
@@ -30,15 +30,17 @@ void expect_less(std::optional<int64_t> growth, int64_t allowed) {
 }
 
 TEST(Memory, of_the_kernel_never_holds_all_pairs_of_tokens) {
-  expect_less(
-      growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_with_lse(x, x, x, s); }),
-      kAllowed / 8);
+  expect_less(growth_of([](const at::Tensor& x, const SupportPtr& s) {
+                return attention_with_lse({x, x, x}, {{s}});
+              }),
+              kAllowed / 8);
 }
 
 TEST(Memory, of_the_composite_path_never_holds_all_pairs_of_tokens) {
-  expect_less(
-      growth_of([](const at::Tensor& x, const SupportPtr& s) { return support_attention_composite(x, x, x, s); }),
-      kAllowed);
+  expect_less(growth_of([](const at::Tensor& x, const SupportPtr& s) {
+                return composite_attention({x, x, x}, {{s}});
+              }),
+              kAllowed);
 }
 
 }  // namespace

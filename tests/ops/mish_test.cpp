@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mish's kernel as a torch function, beside torch's own in float64.
-#include "ops/mish.h"
-
 #include <gtest/gtest.h>
 #include <torch/torch.h>
+
+#include "ops/layers.h"
 
 namespace fib::ops {
 namespace {

@@ -3,7 +3,7 @@
 #include <torch/version.h>
 
 #include "attention/torch/mechanism.h"
-#include "ops/dense_attention.h"
+#include "ops/attention.h"
 
 namespace fib::attention {
 namespace {
@@ -29,7 +29,7 @@ class Full final : public Mechanism {
  private:
   at::Tensor attend(const Inputs& in) override {
     if (tiles_ && ops::has_dense_kernel(in.q)) {
-      return merge_heads(ops::dense_attention(in.q, in.k, in.v, options(in.bias)));
+      return merge_heads(ops::attention({in.q, in.k, in.v}, arguments(in.bias)));
     }
     const double scale = geometry().score_scale(), dropout = active_dropout();
 #if FIB_HAS_FUSED_ATTENTION
@@ -43,15 +43,11 @@ class Full final : public Mechanism {
 
   at::Tensor attend_packed(const at::Tensor& qkv, const at::Tensor& bias) override {
     if (!tiles_ || !ops::has_dense_kernel(qkv)) return Mechanism::attend_packed(qkv, bias);
-    return ops::dense_attention_packed(qkv, options(bias));
+    return ops::attention({qkv}, arguments(bias));
   }
 
-  ops::DenseAttentionOptions options(const at::Tensor& bias) const {
-    ops::DenseAttentionOptions options;
-    options.scale = geometry().score_scale();
-    if (bias.defined()) options.bias = bias;
-    options.dropout = active_dropout();
-    return options;
+  ops::Arguments arguments(const at::Tensor& bias) const {
+    return {.pairs = {}, .bias = ops::if_defined(bias), .scale = geometry().score_scale(), .dropout = active_dropout()};
   }
 
   at::Tensor weights(const Inputs& in) override {

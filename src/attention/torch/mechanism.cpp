@@ -5,20 +5,18 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/between_layers.h"
-
 namespace fib::attention {
 
 using Maker = MechanismPtr(const AttentionSpec& spec, const Geometry& geometry, double dropout);
 /// One adapter serves every support set; each of the others has a file of its own.
-Maker make_support_attention, make_full, make_topk, make_linformer, make_efficient;
+Maker make_support_mechanism, make_full, make_topk, make_linformer, make_efficient;
 
 namespace {
 
 Maker* maker_of(const MechanismInfo& m) {
   static const std::pair<const char*, Maker*> kMakers[] = {
       {"full", make_full}, {"topk", make_topk}, {"linformer", make_linformer}, {"efficient", make_efficient}};
-  if (m.support_set) return make_support_attention;
+  if (m.support_set) return make_support_mechanism;
   for (const auto& [name, maker] : kMakers) {
     if (m.name == name) return maker;
   }
@@ -91,7 +89,7 @@ void Mechanism::check_bias(const at::Tensor& bias, int64_t batch) const {
 }
 
 at::Tensor Mechanism::forward(const Inputs& in) {
-  BetweenLayers::ask();
+  cancel_.throw_if_requested();
   check_inputs(spec_.name, in, geometry_);
   check_bias(in.bias, in.q.size(0));
   if (watcher_ != nullptr) *watcher_ = in;
@@ -99,7 +97,7 @@ at::Tensor Mechanism::forward(const Inputs& in) {
 }
 
 at::Tensor Mechanism::forward_packed(const at::Tensor& qkv, const at::Tensor& bias) {
-  BetweenLayers::ask();
+  cancel_.throw_if_requested();
   check_tensor(spec_.name, "packed qkv", qkv, {geometry_.query_tokens(), 3, geometry_.heads, geometry_.head_dim});
   check_bias(bias, qkv.size(0));
   if (watcher_ != nullptr) *watcher_ = unpack(qkv, bias);

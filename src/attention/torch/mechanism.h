@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "attention/registry.h"
+#include "base/cancel.h"
 
 namespace fib::attention {
 
@@ -52,6 +53,8 @@ class Mechanism : public torch::nn::Module {
 
   /// While it is set, forward asks it and computes nothing; null ends it.
   void set_stand_in(StandIn* stand_in) { stand_in_ = stand_in; }
+  /// Every forward throws Cancelled once that is asked for.
+  void set_cancel(CancelToken cancel) { cancel_ = std::move(cancel); }
 
   /// Other numbers of tokens from now on. Throws where learned parameters belong to a number of tokens.
   void resize(const Grid& query_grid, const Grid& key_grid);
@@ -82,6 +85,7 @@ class Mechanism : public torch::nn::Module {
   double dropout_;
   Inputs* watcher_ = nullptr;
   StandIn* stand_in_ = nullptr;
+  CancelToken cancel_;
 };
 
 using MechanismPtr = std::shared_ptr<Mechanism>;

@@ -3,27 +3,27 @@
 #include <limits>
 
 #include "attention/torch/mechanism.h"
-#include "ops/support_attention.h"
+#include "ops/attention.h"
 
 namespace fib::attention {
 namespace {
 
-class SupportAttention final : public Mechanism {
+class SupportMechanism final : public Mechanism {
  public:
-  SupportAttention(const AttentionSpec& spec, const Geometry& g, double dropout)
+  SupportMechanism(const AttentionSpec& spec, const Geometry& g, double dropout)
       : Mechanism(spec, g, dropout), masking_(masking_of(spec)) {
-    SupportAttention::regrid();
+    SupportMechanism::regrid();
   }
 
  private:
   void regrid() override { support_ = ops::make_support_ptr(layer_support(spec(), geometry())); }
 
   at::Tensor attend(const Inputs& in) override {
-    return merge_heads(ops::support_attention(in.q, in.k, in.v, support_, options(in.bias)));
+    return merge_heads(ops::attention({in.q, in.k, in.v}, arguments(in.bias)));
   }
 
   at::Tensor attend_packed(const at::Tensor& qkv, const at::Tensor& bias) override {
-    return ops::support_attention_packed(qkv, support_, options(bias));
+    return ops::attention({qkv}, arguments(bias));
   }
 
   at::Tensor weights(const Inputs& in) override {
@@ -32,13 +32,12 @@ class SupportAttention final : public Mechanism {
     return softmax_or_zero(dense_scores(in, geometry().score_scale()).masked_fill(outside, score));
   }
 
-  ops::SupportAttentionOptions options(const at::Tensor& bias) const {
-    ops::SupportAttentionOptions options;
-    options.scale = geometry().score_scale();
-    options.masking = masking_;
-    if (bias.defined()) options.bias = bias;
-    options.dropout = active_dropout();
-    return options;
+  ops::Arguments arguments(const at::Tensor& bias) const {
+    return {.pairs = {support_},
+            .bias = ops::if_defined(bias),
+            .scale = geometry().score_scale(),
+            .masking = masking_,
+            .dropout = active_dropout()};
   }
 
   Masking masking_;
@@ -47,8 +46,8 @@ class SupportAttention final : public Mechanism {
 
 }  // namespace
 
-MechanismPtr make_support_attention(const AttentionSpec& spec, const Geometry& geometry, double dropout) {
-  return std::make_shared<SupportAttention>(spec, geometry, dropout);
+MechanismPtr make_support_mechanism(const AttentionSpec& spec, const Geometry& geometry, double dropout) {
+  return std::make_shared<SupportMechanism>(spec, geometry, dropout);
 }
 
 }  // namespace fib::attention

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "attention/torch/mechanism.h"
-#include "ops/types.h"
+#include "ops/support.h"
 
 namespace fib::attention {
 namespace {
@@ -125,9 +125,8 @@ class TopK final : public Mechanism {
   }
 
   at::Tensor attend(const Inputs& in) override {
-    return merge_heads(TopKFunction::apply(in.q, in.k, in.v,
-                                           in.bias.defined() ? ops::OptionalTensor(in.bias) : ops::nothing, k_,
-                                           geometry().score_scale(), active_dropout()));
+    return merge_heads(TopKFunction::apply(in.q, in.k, in.v, ops::if_defined(in.bias), k_, geometry().score_scale(),
+                                           active_dropout()));
   }
 
   at::Tensor weights(const Inputs& in) override {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/activation.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/activation.h"
 #include "kernels/simd/vectors-inl.h"
@@ -71,13 +70,8 @@ const MishTable& mish_table() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(mish_table);
-
-const MishTable& mish_of_target(int64_t target) { return choose_target(HWY_DISPATCH_TABLE(mish_table), target)(); }
-
+FIB_TABLE_OF_TARGET(MishTable, mish_of_target, mish_table)
 }  // namespace fib::kernels
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/convolution.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/convolution.h"
 #include "kernels/simd/vectors-inl.h"
@@ -115,15 +114,8 @@ const ConvolutionTable& convolution_table() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(convolution_table);
-
-const ConvolutionTable& convolution_of_target(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(convolution_table), target)();
-}
-
+FIB_TABLE_OF_TARGET(ConvolutionTable, convolution_of_target, convolution_table)
 }  // namespace fib::kernels
 #endif

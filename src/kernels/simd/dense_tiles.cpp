@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/dense_tiles.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/dense.h"
 #include "kernels/simd/dense_backward-inl.h"
@@ -32,26 +31,14 @@ const LinearTable& linear_table_f32() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(dense_f32);
 HWY_EXPORT(dense_f64);
 HWY_EXPORT(linear_table_f32);
-
 template <>
-const DenseTable<float>& dense_of_target<float>(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(dense_f32), target)();
-}
+FIB_TABLE_OF_TARGET(DenseTable<float>, dense_of_target<float>, dense_f32)
 template <>
-const DenseTable<double>& dense_of_target<double>(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(dense_f64), target)();
-}
-
-const LinearTable& linear_of_target(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(linear_table_f32), target)();
-}
-
+FIB_TABLE_OF_TARGET(DenseTable<double>, dense_of_target<double>, dense_f64)
+FIB_TABLE_OF_TARGET(LinearTable, linear_of_target, linear_table_f32)
 }  // namespace fib::kernels
 #endif

@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
+// What a file that is compiled once for every SIMD target begins with, after naming itself:
+//
+//   #define HWY_TARGET_INCLUDE "kernels/simd/peak.cpp"
+//   #include "kernels/simd/dispatch.h"
+//
+// and at its end, inside #if HWY_ONCE, FIB_TABLE_OF_TARGET gives the table of its functions that was compiled for a
+// target. docs/targets.md tells how the target is chosen.
 
+#include "kernels/simd/targets_config.h"
+//
+#include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#ifndef FIB_KERNELS_SIMD_DISPATCH_H_
+#define FIB_KERNELS_SIMD_DISPATCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -21,3 +33,11 @@ Function choose_target(Function const (&table)[kSize], int64_t target) {
 }
 
 }  // namespace fib::kernels
+
+/// Defines `const Table& declared(int64_t target)` by a function of every target that HWY_EXPORT has named before.
+#define FIB_TABLE_OF_TARGET(Table, declared, compiled)                            \
+  const Table& declared(int64_t target) {                                         \
+    return ::fib::kernels::choose_target(HWY_DISPATCH_TABLE(compiled), target)(); \
+  }
+
+#endif  // FIB_KERNELS_SIMD_DISPATCH_H_

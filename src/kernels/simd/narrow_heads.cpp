@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/narrow_heads.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/narrow.h"
 #include "kernels/simd/narrow_backward-inl.h"
@@ -27,15 +26,8 @@ const NarrowTable& narrow_heads() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(narrow_heads);
-
-const NarrowTable& narrow_of_target(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(narrow_heads), target)();
-}
-
+FIB_TABLE_OF_TARGET(NarrowTable, narrow_of_target, narrow_heads)
 }  // namespace fib::kernels
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/peak.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/peak.h"
 #include "kernels/simd/vectors-inl.h"
@@ -64,13 +63,8 @@ const PeakTable& peak_table() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(peak_table);
-
-const PeakTable& peak_of_target(int64_t target) { return choose_target(HWY_DISPATCH_TABLE(peak_table), target)(); }
-
+FIB_TABLE_OF_TARGET(PeakTable, peak_of_target, peak_table)
 }  // namespace fib::kernels
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/tiles_f32.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/simd/backward-inl.h"
 #include "kernels/simd/forward-inl.h"
@@ -24,16 +23,9 @@ const TileTable<float>& tiles_f32() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(tiles_f32);
-
 template <>
-const TileTable<float>& tiles_of_target<float>(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(tiles_f32), target)();
-}
-
+FIB_TABLE_OF_TARGET(TileTable<float>, tiles_of_target<float>, tiles_f32)
 }  // namespace fib::kernels
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/simd/targets_config.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/simd/tiles_f64.cpp"
-#include <hwy/foreach_target.h>
-#include <hwy/highway.h>
+#include "kernels/simd/dispatch.h"
+//
 
 #include "kernels/simd/backward-inl.h"
 #include "kernels/simd/forward-inl.h"
@@ -25,16 +24,9 @@ const TileTable<double>& tiles_f64() {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "kernels/simd/dispatch.h"
-
 namespace fib::kernels {
-
 HWY_EXPORT(tiles_f64);
-
 template <>
-const TileTable<double>& tiles_of_target<double>(int64_t target) {
-  return choose_target(HWY_DISPATCH_TABLE(tiles_f64), target)();
-}
-
+FIB_TABLE_OF_TARGET(TileTable<double>, tiles_of_target<double>, tiles_f64)
 }  // namespace fib::kernels
 #endif

@@ -4,7 +4,7 @@
 
 #include "attention/pattern_spec.h"
 #include "attention/registry.h"
-#include "ops/checks.h"
+#include "ops/tensors.h"
 
 namespace fib::attention {
 namespace {

@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// How tensors lie in memory, for torch and for the kernels, and in which type they are computed.
+// Tensors as the operator takes them: checks at its boundary, how they lie in memory, for torch and for the kernels,
+// and in which type they are computed.
 #pragma once
 
-#include "ops/types.h"
+#include <stdexcept>
+
+#include "ops/attention.h"
 
 namespace fib::ops {
+
+/// q, k [B,H,T,d] and v [B,H,T,e].
+struct Operands {
+  at::Tensor q, k, v;
+};
+
+/// What only tensors can get wrong: types, devices, sizes that contradict each other. Sizes against the support and
+/// the options' values are left to the kernels.
+void check_tensors(const Operands& x, const Arguments& a);
+/// All of it, where no kernel follows.
+void check_without_kernel(const Operands& x, const Arguments& a, const SupportSet& support);
+
+/// Runs the body; what the kernels refuse becomes torch's ValueError.
+template <class Body>
+void with_value_errors(const Body& body) {
+  try {
+    body();
+  } catch (const std::invalid_argument& e) {
+    TORCH_CHECK_VALUE(false, e.what());
+  }
+}
 
 // Sizes may be symbols where torch.compile asks for shapes.
 #if TORCH_VERSION_MAJOR >= 2
@@ -25,9 +49,6 @@ inline at::Tensor empty(std::initializer_list<Size> sizes, const at::TensorOptio
 }
 #endif
 
-/// What kernels of float32 on the CPU can read.
-inline bool plain_floats(const at::Tensor& t) { return t.device().is_cpu() && t.scalar_type() == at::kFloat; }
-
 /// An uninitialised [B,H,tokens,channels] in `like`'s order of dimensions: tokens before heads where `like` [B,H,T,d]
 /// has them so (a view of [B,T,…,H,d]), else heads before tokens.
 inline at::Tensor empty_tokens(const at::Tensor& like, const Size& tokens, const Size& channels) {
@@ -41,6 +62,9 @@ inline at::Tensor empty_tokens(const at::Tensor& like, const Size& tokens, const
 inline Operands unpacked(const at::Tensor& qkv) {
   return {qkv.select(2, 0).transpose(1, 2), qkv.select(2, 1).transpose(1, 2), qkv.select(2, 2).transpose(1, 2)};
 }
+
+/// What an operator is given, {q, k, v} or a packed {qkv}, as three views.
+Operands views_of(at::TensorList x);
 
 /// [B,H,T,e] -> [B,T,H·e], free when tokens come before heads in memory.
 inline at::Tensor merged_heads(const at::Tensor& out) { return out.transpose(1, 2).flatten(2); }

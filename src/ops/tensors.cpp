@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/checks.h"
+#include "ops/tensors.h"
 
 #include "kernels/checks.h"
-#include "ops/layout.h"
 
 namespace fib::ops {
 namespace {
@@ -36,7 +35,7 @@ void check_lengths(const Operands& x, const at::Tensor& lengths) {
 
 }  // namespace
 
-void check_call(const Operands& x, const Call& call) {
+void check_tensors(const Operands& x, const Arguments& a) {
   TORCH_CHECK_VALUE(at::isFloatingType(x.q.scalar_type()), "attention: q must be a real floating-point tensor, got ",
                     x.q.scalar_type());
   check_tensor(x.q, "q", x.q);
@@ -47,24 +46,26 @@ void check_call(const Operands& x, const Call& call) {
                     " channels, q has ", x.q.size(3));
   TORCH_CHECK_VALUE(x.v.size(3) > 0, "attention: v has no channels");
   TORCH_CHECK_VALUE(x.v.size(2) == x.k.size(2), "attention: k has ", x.k.size(2), " tokens, v has ", x.v.size(2));
-  if (call.bias) check_bias(x, *call.bias);
-  if (call.lengths) check_lengths(x, *call.lengths);
+  if (a.bias) check_bias(x, *a.bias);
+  if (a.lengths) check_lengths(x, *a.lengths);
 }
 
-void check_without_kernel(const Operands& x, const Call& call) {
-  check_call(x, call);
-  TORCH_CHECK_VALUE(call.support, "attention: the support is missing");
+void check_without_kernel(const Operands& x, const Arguments& a, const SupportSet& support) {
+  check_tensors(x, a);
   with_value_errors([&] {
-    const SupportSet& support = call.support->set();
     kernels::check_shape(support, shape_of(x));
-    kernels::check_dropout(call.dropout);
-    kernels::check_masking(call.masking, support, call.lengths.has_value(), call.bias.has_value(), call.dropout);
+    kernels::check_dropout(a.dropout);
+    kernels::check_masking(a.masking, support, a.lengths.has_value(), a.bias.has_value(), a.dropout);
   });
 }
 
-void check_packed(const at::Tensor& qkv) {
-  TORCH_CHECK_VALUE(qkv.dim() == 5 && size_of(qkv, 2) == 3,
-                    "attention: qkv must be [batch, tokens, 3, heads, channels], got ", qkv.sizes());
+Operands views_of(at::TensorList x) {
+  TORCH_CHECK_VALUE(x.size() == 1 || x.size() == 3, "attention: x must be [q, k, v] or [qkv], got ", x.size(),
+                    " tensors");
+  if (x.size() == 3) return {x[0], x[1], x[2]};
+  TORCH_CHECK_VALUE(x[0].dim() == 5 && size_of(x[0], 2) == 3,
+                    "attention: qkv must be [batch, tokens, 3, heads, channels], got ", x[0].sizes());
+  return unpacked(x[0]);
 }
 
 }  // namespace fib::ops
