@@ -71,7 +71,6 @@ AttentionLayer convit_local_layer(const Dimensions& d) {
   return square_layer(d, false, {d.row.dim, d.row.heads, 0, d.grid(), 0});
 }
 
-extern const Kind kConvit;
 const Kind kConvit{"convit",      "head",     "patch_embed.proj.weight", false, convit_rows, nullptr,
                    convit_layers, convit_cost};
 

@@ -83,7 +83,6 @@ Cost cvt_cost(const Dimensions& d) {
 
 }  // namespace
 
-extern const Kind kCvt;
 const Kind kCvt{"cvt",      "head",  "stage0.patch_embed.proj.weight", false, cvt_rows, refuse_other_patches,
                 cvt_layers, cvt_cost};
 

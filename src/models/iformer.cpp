@@ -129,7 +129,6 @@ Cost iformer_cost(const Dimensions& d) {
 
 }  // namespace
 
-extern const Kind kIformer;
 const Kind kIformer{"iformer",
                     "classifier.classifier.l",
                     "downsample_layers.0.0.c.weight",

@@ -8,13 +8,6 @@
 
 namespace fib::models {
 
-extern const Kind kVit, kConvit, kSwin, kIformer, kCvt, kMvit, kTimesformer;
-
-const std::vector<const Kind*>& kinds() {
-  static const std::vector<const Kind*> list = {&kVit, &kConvit, &kSwin, &kIformer, &kCvt, &kMvit, &kTimesformer};
-  return list;
-}
-
 ModelRow staged_row(const char* name, int64_t resolution, int64_t patch, std::vector<Stage> stages, int64_t classes) {
   ModelRow row{name, resolution, patch, stages.front().dim, 0, stages.front().heads, classes, std::move(stages)};
   for (const Stage& stage : row.stages) row.depth += stage.depth;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What differs between kinds of backbones, without torch: their rows, where attention layers stand, what all of it
-// costs. A kind is a file here, a file in torch/ that builds it, and a line in each of the two tables: kinds.cpp and
-// torch/model.cpp.
+// costs. A kind is a file here, a file in torch/ that builds it, and a line in each of the two tables: kKinds here and
+// kBuilders in torch/model.h.
 #pragma once
 
 #include <string>
@@ -22,11 +22,14 @@ struct Kind {
   /// All that are built with a mechanism, in order of depth.
   std::vector<AttentionLayer> (*layers)(const Dimensions& dims);
   Cost (*cost)(const Dimensions& dims);
-  bool compiles = true;  ///< whether fib compile takes it; a test of the engine holds every kind to its word
+  bool compiles = true;  ///< whether fib compile takes it; checked by a test of the engine
 };
 
+/// Each in the file of its kind.
+extern const Kind kVit, kConvit, kSwin, kIformer, kCvt, kMvit, kTimesformer;
+
 /// In the order they are listed to people.
-const std::vector<const Kind*>& kinds();
+inline constexpr const Kind* kKinds[] = {&kVit, &kConvit, &kSwin, &kIformer, &kCvt, &kMvit, &kTimesformer};
 
 // ---- What kinds share: rows -----------------------------------------------------------------------------------------
 

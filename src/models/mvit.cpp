@@ -96,7 +96,6 @@ Cost mvit_cost(const Dimensions& d) {
 
 }  // namespace
 
-extern const Kind kMvit;
 const Kind kMvit{"mvit",      "head.fc", "patch_embed.proj.weight", false, mvit_rows, refuse_other_patches,
                  mvit_layers, mvit_cost};
 

@@ -85,7 +85,6 @@ Cost swin_cost(const Dimensions& d) {
 
 }  // namespace
 
-extern const Kind kSwin;
 const Kind kSwin{"swin", "head", "patch_embed.proj.weight", false, swin_rows, check_swin, swin_layers, swin_cost};
 
 }  // namespace fib::models

@@ -29,7 +29,7 @@ void check_at_least_one(const char* what, int64_t value) {
 
 std::vector<std::string> prunable_kinds() {
   std::vector<std::string> names;
-  for (const Kind* kind : kinds()) {
+  for (const Kind* kind : kKinds) {
     if (kind->prunable) names.emplace_back(kind->name);
   }
   return names;
@@ -67,7 +67,7 @@ void check_layers(const Dimensions& d) {
 /// A row says of which kind it is by standing in that kind's list.
 std::vector<ModelRow> all_rows() {
   std::vector<ModelRow> rows;
-  for (const Kind* kind : kinds()) {
+  for (const Kind* kind : kKinds) {
     for (ModelRow& row : kind->rows()) {
       row.kind = kind;
       rows.push_back(std::move(row));

@@ -94,7 +94,6 @@ Cost timesformer_cost(const Dimensions& d) {
 
 }  // namespace
 
-extern const Kind kTimesformer;
 const Kind kTimesformer{"timesformer",    "head",  "patch_embed.proj.weight", false,
                         timesformer_rows, nullptr, timesformer_layers,        timesformer_cost};
 

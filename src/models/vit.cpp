@@ -85,7 +85,6 @@ Cost vit_cost(const Dimensions& d) {
 
 }  // namespace
 
-extern const Kind kVit;
 const Kind kVit{"vit", "head", "patch_embed.proj.weight", true, vit_rows, check_vit, vit_layers, vit_cost};
 
 }  // namespace fib::models

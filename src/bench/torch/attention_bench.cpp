@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "bench/memory.h"
 #include "bench/torch/attention_contestants.h"
-#include "ops/support_attention.h"
+#include "ops/attention.h"
 
 namespace fib::bench {
 namespace {
@@ -205,7 +205,7 @@ double operator_overhead_us() {
   kernel->prepare(p);
   const auto support = ops::make_support_ptr(p.support);
   const auto bare = [&] { kernel->forward(); };
-  const auto wrapped = [&] { ops::support_attention(p.q, p.k, p.v, support); };
+  const auto wrapped = [&] { ops::attention({p.q, p.k, p.v}, {{support}}); };
   const auto timings = time_interleaved({bare, wrapped}, {0.5, 20, 200, 2.0});
   return (timings[1].min_ms - timings[0].min_ms) * 1e3;
 }

@@ -30,7 +30,7 @@ double training_speed(training::Experiment& experiment, double seconds) {
   int64_t steps = 0;
   const auto run = [&] {
     step.gradients(batch, steps++);
-    step.update(experiment.recipe.min_lr);
+    step.update(experiment.recipe.schedule.min_lr);
   };
   const Timing timing = time_interleaved({run}, {.seconds = seconds}).front();
   return static_cast<double>(batch.size()) / (timing.min_ms / 1e3);
@@ -38,8 +38,8 @@ double training_speed(training::Experiment& experiment, double seconds) {
 
 }  // namespace
 
-DataBench bench_data(const training::Recipe& recipe, double seconds) {
-  training::Experiment experiment = training::prepare(recipe);
+DataBench bench_data(const training::Recipe& recipe, double seconds, const std::vector<training::TaskRow>& tasks) {
+  training::Experiment experiment = training::prepare(recipe, {}, tasks);
   const double loader = loader_speed(*experiment.task, seconds);
   return {experiment.task->facts().samples, loader, training_speed(experiment, seconds)};
 }

@@ -2,7 +2,7 @@
 // Whether data keeps up with a training run: its loader alone, and the steps that consume what it gives.
 #pragma once
 
-#include "training/recipe/recipe.h"
+#include "training/torch/task.h"
 
 namespace fib::bench {
 
@@ -14,6 +14,7 @@ struct DataBench {
 };
 
 /// Spends about `seconds` on each of the two. Throws as training::prepare does.
-DataBench bench_data(const training::Recipe& recipe, double seconds);
+DataBench bench_data(const training::Recipe& recipe, double seconds,
+                     const std::vector<training::TaskRow>& tasks = training::classification_tasks());
 
 }  // namespace fib::bench

@@ -200,7 +200,6 @@ at::Tensor Convit::adapted(const std::string& name, const at::Tensor& stored) co
 
 }  // namespace
 
-ModelPtr make_convit(const Dimensions& dims);
 ModelPtr make_convit(const Dimensions& dims) { return std::make_shared<Convit>(dims); }
 
 }  // namespace fib::models

@@ -156,7 +156,6 @@ at::Tensor Cvt::encoded(const at::Tensor& images) {
 
 }  // namespace
 
-ModelPtr make_cvt(const Dimensions& dims);
 ModelPtr make_cvt(const Dimensions& dims) { return std::make_shared<Cvt>(dims); }
 
 }  // namespace fib::models

@@ -178,7 +178,6 @@ at::Tensor Iformer::encoded(const at::Tensor& images) {
 
 }  // namespace
 
-ModelPtr make_iformer(const Dimensions& dims);
 ModelPtr make_iformer(const Dimensions& dims) { return std::make_shared<Iformer>(dims); }
 
 }  // namespace fib::models

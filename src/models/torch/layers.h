@@ -12,7 +12,7 @@
 
 #include "attention/torch/mechanism.h"
 #include "models/cost.h"
-#include "ops/linear.h"
+#include "ops/layers.h"
 
 namespace fib::models {
 

@@ -3,15 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
-#include "models/kinds.h"
-
 namespace fib::models {
-
-using Builder = ModelPtr(const Dimensions& dims);
-/// Each in the file of its backbone.
-Builder make_vit, make_convit, make_swin, make_iformer, make_cvt, make_mvit, make_timesformer;
 
 namespace {
 
@@ -34,20 +29,6 @@ class Watch {
 at::Tensor outputs_by_head(attention::Mechanism& mechanism, const attention::Inputs& in) {
   const at::Tensor merged = mechanism.forward(in);                                         // [B,T,H·e]
   return merged.view({merged.size(0), merged.size(1), in.v.size(1), -1}).transpose(1, 2);  // [B,H,T,e]
-}
-
-Builder* builder_of(const Kind& kind) {
-  static const std::pair<const char*, Builder*> kBuilders[] = {{"vit", make_vit},
-                                                               {"convit", make_convit},
-                                                               {"swin", make_swin},
-                                                               {"iformer", make_iformer},
-                                                               {"cvt", make_cvt},
-                                                               {"mvit", make_mvit},
-                                                               {"timesformer", make_timesformer}};
-  for (const auto& [name, builder] : kBuilders) {
-    if (std::string_view(kind.name) == name) return builder;
-  }
-  throw std::logic_error(std::string("models of kind ") + kind.name + " have rows and no builder");
 }
 
 }  // namespace
@@ -99,7 +80,7 @@ void Model::take_dimensions(const Dimensions& dims) {
 
 ModelPtr make(const std::string& name, const Options& options) {
   const Dimensions dims = dimensions(name, options);
-  return builder_of(*dims.row.kind)(dims);
+  return std::ranges::find(kBuilders, dims.row.kind, &Builder::kind)->make(dims);
 }
 
 }  // namespace fib::models

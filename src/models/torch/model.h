@@ -9,12 +9,13 @@
 #include <torch/torch.h>
 
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "attention/torch/mechanism.h"
-#include "models/cost.h"
+#include "models/kinds.h"
 
 namespace fib::models {
 
@@ -72,6 +73,28 @@ class Model : public torch::nn::Module {
 };
 
 using ModelPtr = std::shared_ptr<Model>;
+
+/// Each in the file of its backbone.
+ModelPtr make_vit(const Dimensions& dims);
+ModelPtr make_convit(const Dimensions& dims);
+ModelPtr make_swin(const Dimensions& dims);
+ModelPtr make_iformer(const Dimensions& dims);
+ModelPtr make_cvt(const Dimensions& dims);
+ModelPtr make_mvit(const Dimensions& dims);
+ModelPtr make_timesformer(const Dimensions& dims);
+
+struct Builder {
+  const Kind* kind;
+  ModelPtr (*make)(const Dimensions& dims);
+};
+inline constexpr Builder kBuilders[] = {{&kVit, make_vit},
+                                        {&kConvit, make_convit},
+                                        {&kSwin, make_swin},
+                                        {&kIformer, make_iformer},
+                                        {&kCvt, make_cvt},
+                                        {&kMvit, make_mvit},
+                                        {&kTimesformer, make_timesformer}};
+static_assert(std::size(kBuilders) == std::size(kKinds), "a kind has rows and no builder");
 
 /// Throws std::invalid_argument for an unknown name or a choice that does not fit.
 ModelPtr make(const std::string& name, const Options& options = {});

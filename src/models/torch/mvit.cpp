@@ -257,7 +257,6 @@ at::Tensor Mvit::adapted(const std::string& name, const at::Tensor& stored) cons
 
 }  // namespace
 
-ModelPtr make_mvit(const Dimensions& dims);
 ModelPtr make_mvit(const Dimensions& dims) { return std::make_shared<Mvit>(dims); }
 
 }  // namespace fib::models

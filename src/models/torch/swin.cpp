@@ -243,7 +243,6 @@ void Swin::set_resolution(int64_t height, int64_t width) {
 
 }  // namespace
 
-ModelPtr make_swin(const Dimensions& dims);
 ModelPtr make_swin(const Dimensions& dims) { return std::make_shared<Swin>(dims); }
 
 }  // namespace fib::models

@@ -202,7 +202,6 @@ at::Tensor Timesformer::made_of(const std::string& name, const StoredTensors& st
 
 }  // namespace
 
-ModelPtr make_timesformer(const Dimensions& dims);
 ModelPtr make_timesformer(const Dimensions& dims) { return std::make_shared<Timesformer>(dims); }
 
 }  // namespace fib::models

@@ -91,7 +91,6 @@ at::Tensor Vit::adapted(const std::string& name, const at::Tensor& stored) const
   return resize_positions(stored, kClassTokens, stored_grid(stored, kClassTokens, grid), grid);
 }
 
-ModelPtr make_vit(const Dimensions& dims);
 ModelPtr make_vit(const Dimensions& dims) { return std::make_shared<Vit>(dims); }
 
 }  // namespace fib::models

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/torch/attention_contestants.h"
-#include "ops/support_attention.h"
+#include "ops/attention.h"
 #include "oracle/attention_oracle.h"
 
 namespace fib::bench {
@@ -150,7 +150,7 @@ TEST(Operator, adds_no_more_than_thirty_small_calls_of_torch_to_the_kernel) {
   kernel->prepare(p);
   const auto support = ops::make_support_ptr(p.support);
   const auto bare = [&] { kernel->forward(); };
-  const auto wrapped = [&] { ops::support_attention(p.q, p.k, p.v, support); };
+  const auto wrapped = [&] { ops::attention({p.q, p.k, p.v}, {{support}}); };
   const auto thirty_calls = [&] {
     for (int i = 0; i < 30; ++i) (void)at::empty({1, 3, 41, 16});
   };
