@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "base/rng.h"
+#include "base/system.h"
 
 namespace fib {
 namespace {
@@ -144,7 +145,7 @@ struct BatchStream::Shared {
 
   /// All of them or none: without one of its workers a stream would still end, but slower than was asked for.
   void start(int count) try {
-    while (static_cast<int>(workers.size()) < count) workers.emplace_back([this] { work(); });
+    while (static_cast<int>(workers.size()) < count) workers.push_back(start_unnamed_thread([this] { work(); }));
   } catch (const std::exception& error) {  // of the system, or for want of memory
     const size_t started = workers.size();
     stop();

@@ -194,6 +194,7 @@ inline constexpr KnownDataset kKnownDatasets[] = {
                      "classes, cameras divided)",
              .how_to_get = "https://project.inria.fr/toyotasmarthome (after registration)",
              .folder = "smarthome",
+             .training_images = 16'115,  // of both parts; how many are trained on depends on the split
              .mean = kClipMean,
              .std = kClipStd,
              .clips = true,
@@ -205,6 +206,7 @@ inline constexpr KnownDataset kKnownDatasets[] = {
              .how_to_get = "https://wangjiangb.github.io/my_data.html",
              .folder = "nucla",
              .classes = 10,
+             .training_images = 1'494,  // of both parts
              .mean = kClipMean,
              .std = kClipStd,
              .clips = true,

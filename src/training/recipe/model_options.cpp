@@ -11,40 +11,40 @@ std::optional<int64_t> unless_zero(int64_t value) { return value == 0 ? std::nul
 }  // namespace
 
 models::Options model_options(const Recipe& recipe, const DataShape& data) {
-  return {.attention = AttentionSpec::parse(recipe.attention),
-          .resolution = unless_zero(recipe.resolution),
+  return {.attention = AttentionSpec::parse(recipe.model.attention),
+          .resolution = unless_zero(recipe.model.resolution),
           .width = std::nullopt,
-          .patch = unless_zero(recipe.patch),
+          .patch = unless_zero(recipe.model.patch),
           .classes = unless_zero(data.classes),
           .channels = data.channels,
-          .frames = unless_zero(recipe.frames),
-          .attention_in = models::attention_in_of(recipe.attention_in),
-          .attention_layers = models::parse_layers(recipe.attention_layers),
+          .frames = unless_zero(recipe.model.frames),
+          .attention_in = models::attention_in_of(recipe.model.attention_in),
+          .attention_layers = models::parse_layers(recipe.model.attention_layers),
           .widths = {},
-          .pool = recipe.pool == "mean" ? models::Pool::mean : models::Pool::token,
-          .dropout = recipe.dropout,
-          .attention_dropout = recipe.attention_dropout,
-          .drop_path = recipe.drop_path};
+          .pool = recipe.model.pool == "mean" ? models::Pool::mean : models::Pool::token,
+          .dropout = recipe.model.dropout,
+          .attention_dropout = recipe.model.attention_dropout,
+          .drop_path = recipe.model.drop_path};
 }
 
 models::ModelCard recipe_card(const Recipe& recipe) {
-  const DatasetRow& data = *parse_data_source(recipe.data).row;
+  const DatasetRow& data = *parse_data_source(recipe.data.source).row;
   models::ModelCard card;
-  card.model = recipe.model;
-  card.attention = AttentionSpec::parse(recipe.attention).to_string();
-  card.attention_layers = models::layers_text(models::parse_layers(recipe.attention_layers));
-  card.resolution = recipe.resolution;
-  card.patch = recipe.patch;
-  card.pool = recipe.pool;
+  card.model = recipe.model.name;
+  card.attention = AttentionSpec::parse(recipe.model.attention).to_string();
+  card.attention_layers = models::layers_text(models::parse_layers(recipe.model.attention_layers));
+  card.resolution = recipe.model.resolution;
+  card.patch = recipe.model.patch;
+  card.pool = recipe.model.pool;
   card.channels = data.channels;
   card.mean.assign(data.mean.begin(), data.mean.begin() + data.channels);
   card.std.assign(data.std.begin(), data.std.begin() + data.channels);
-  card.crop_ratio = recipe.eval_crop;
-  if (data.clips || recipe.eval_crops > 1) card.crops = recipe.eval_crops;
+  card.crop_ratio = recipe.augment.eval_crop;
+  if (data.clips || recipe.augment.eval_crops > 1) card.crops = recipe.augment.eval_crops;
   if (data.clips) {
-    card.frames = recipe.frames;
-    card.sampling_rate = recipe.sampling_rate;
-    card.attention_in = recipe.attention_in;
+    card.frames = recipe.model.frames;
+    card.sampling_rate = recipe.data.sampling_rate;
+    card.attention_in = recipe.model.attention_in;
   }
   card.class_names.assign(data.class_names.begin(), data.class_names.end());
   return card;

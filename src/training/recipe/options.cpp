@@ -34,6 +34,12 @@ std::string number_text(double value) {
   return {buffer.data(), end};
 }
 
+std::string flag_of(const std::string& key) {
+  std::string name = "--" + key;
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
 /// Of an interval: 1000000, not 1e+06.
 std::string bound_text(double value) {
   constexpr double kExact = 1e15;
@@ -140,6 +146,40 @@ void require_line(const Option& option, const std::string& word) {
     throw std::invalid_argument(option.key + ": received " + in_quotes(word) + ", accepted text in UTF-8");
 }
 
+template <class Group>
+void append(std::vector<Option>& all, const std::string& section, Group Recipe::*group) {
+  for (OptionRow<Group>& row : Group::rows()) {
+    Option option{.section = section,
+                  .key = std::move(row.key),
+                  .field = {},
+                  .help = std::move(row.help),
+                  .interval = row.interval,
+                  .choices = std::move(row.choices),
+                  .decides_result = row.decides_result};
+    std::visit(
+        [&]<class T>(T Group::*member) {
+          option.field = Field<T>{[=](const Recipe& recipe) -> const T& { return recipe.*group.*member; },
+                                  [=](Recipe& recipe) -> T& { return recipe.*group.*member; }};
+        },
+        row.field);
+    all.push_back(std::move(option));
+  }
+}
+
+std::vector<Option> all_options() {
+  std::vector<Option> all;
+  append(all, "model", &Recipe::model);
+  append(all, "data", &Recipe::data);
+  append(all, "augment", &Recipe::augment);
+  append(all, "optimizer", &Recipe::optimizer);
+  append(all, "schedule", &Recipe::schedule);
+  append(all, "ema", &Recipe::ema);
+  append(all, "prune", &Recipe::prune);
+  append(all, "adapt", &Recipe::adapt);
+  append(all, "run", &Recipe::run);
+  return all;
+}
+
 }  // namespace
 
 std::string to_toml(const Option::Value& value) {
@@ -153,36 +193,32 @@ std::string to_toml(const Option::Value& value) {
       value);
 }
 
-std::string Option::flag() const {
-  std::string name = "--" + key;
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
+std::string Option::flag() const { return flag_of(key); }
 
 std::string Option::accepted() const {
   return std::visit(
-      Overloaded{[&](std::string Recipe::*) { return choices.empty() ? std::string("text") : joined(choices); },
-                 [&](int64_t Recipe::*) { return "an integer" + words(interval); },
-                 [&](double Recipe::*) { return "a number" + words(interval); },
-                 [](bool Recipe::*) { return std::string("true or false"); },
-                 [&](Span Recipe::*) { return "two numbers" + words(interval) + ", the smaller first"; },
-                 [&](Numbers Recipe::*) { return "numbers" + words(interval) + ", growing"; }},
+      Overloaded{[&](const Field<std::string>&) { return choices.empty() ? std::string("text") : joined(choices); },
+                 [&](const Field<int64_t>&) { return "an integer" + words(interval); },
+                 [&](const Field<double>&) { return "a number" + words(interval); },
+                 [](const Field<bool>&) { return std::string("true or false"); },
+                 [&](const Field<Span>&) { return "two numbers" + words(interval) + ", the smaller first"; },
+                 [&](const Field<Numbers>&) { return "numbers" + words(interval) + ", growing"; }},
       field);
 }
 
 Option::Value Option::get(const Recipe& recipe) const {
-  return std::visit([&](auto member) { return Value(recipe.*member); }, field);
+  return std::visit([&](const auto& f) { return Value(f.read(recipe)); }, field);
 }
 
 void Option::set(Recipe& recipe, const Value& value) const {
   check_value(*this, value);
   std::visit(
-      [&](auto member) {
-        using T = std::remove_reference_t<decltype(recipe.*member)>;
+      [&](const auto& f) {
+        using T = std::remove_reference_t<decltype(f.write(recipe))>;
         const T* typed = std::get_if<T>(&value);
         if (typed == nullptr) refuse(*this, to_toml(value));
         if constexpr (std::is_same_v<T, std::string>) require_line(*this, *typed);
-        recipe.*member = *typed;
+        f.write(recipe) = *typed;
       },
       field);
 }
@@ -192,56 +228,61 @@ void Option::parse(Recipe& recipe, std::string_view text) const {
     if (!parsed) refuse(*this, "'" + std::string(text) + "'");
     set(recipe, *parsed);
   };
-  std::visit(
-      Overloaded{[&](std::string Recipe::*) { set(recipe, std::string(text)); },
-                 [&](int64_t Recipe::*) { use(parse_number<int64_t>(text)); },
-                 [&](double Recipe::*) { use(parse_number<double>(text)); },
-                 [&](bool Recipe::*) { use(parse_switch(text)); }, [&](Span Recipe::*) { use(parse_span(text)); },
-                 [&](Numbers Recipe::*) { use(parse_numbers(text)); }},
-      field);
+  std::visit(Overloaded{[&](const Field<std::string>&) { set(recipe, std::string(text)); },
+                        [&](const Field<int64_t>&) { use(parse_number<int64_t>(text)); },
+                        [&](const Field<double>&) { use(parse_number<double>(text)); },
+                        [&](const Field<bool>&) { use(parse_switch(text)); },
+                        [&](const Field<Span>&) { use(parse_span(text)); },
+                        [&](const Field<Numbers>&) { use(parse_numbers(text)); }},
+             field);
 }
 
-Recipe search_recipe() {
-  Recipe recipe;
-  recipe.lr = recipe.min_lr = recipe.warmup_lr = 1e-4;
-  recipe.warmup_epochs = 0;
-  recipe.ema = 0;
-  recipe.clip = 0;
-  return recipe;
+const std::vector<Option>& options() {
+  static const std::vector<Option> table = all_options();
+  return table;
 }
 
-Recipe adaptation_recipe() {
-  Recipe recipe;
-  recipe.task = "adaptation";
-  recipe.crop = "resized";
-  recipe.crop_scale = {0.35, 1};
-  recipe.crop_ratio = {0.75, 1.33};
-  recipe.batch = 32;
-  recipe.lr = 3e-4;
-  recipe.warmup_epochs = 0.2;
-  recipe.weight_decay = 0.01;
-  recipe.ema = 0;
-  return recipe;
+const std::vector<RenamedOption>& renamed_options() {
+  static const std::vector<RenamedOption> rows = {
+      {"mix_probability", "mixup_prob"}, {"mix_switch", "mixup_switch_prob"},
+      {"decay_on", "weight_decay_on"},   {"clip", "grad_clip"},
+      {"smoothing", "label_smoothing"},  {"adapt_fade", "adapt_fade_fraction"},
+  };
+  return rows;
 }
 
-const Option& find_option(std::string_view key) { return find_named(options(), "option", key, &Option::key); }
+std::optional<std::string> renamed_flag(std::string_view flag) {
+  for (const RenamedOption& renamed : renamed_options())
+    if (flag_of(renamed.before) == flag) return flag_of(renamed.now);
+  return std::nullopt;
+}
+
+const Option& find_option(std::string_view key) {
+  const auto renamed = std::ranges::find(renamed_options(), key, &RenamedOption::before);
+  if (renamed != renamed_options().end())
+    throw std::invalid_argument("option '" + renamed->before + "' is called '" + renamed->now + "' now");
+  return find_named(options(), "option", key, &Option::key);
+}
 
 void check_recipe(const Recipe& r) {
   const auto require = [](bool good, const std::string& message) {
     if (!good) throw std::invalid_argument(message);
   };
-  require(r.batch % r.accumulate == 0, "batch " + std::to_string(r.batch) + " does not divide into accumulate = " +
-                                           std::to_string(r.accumulate) + " parts");
-  require(r.schedule != "milestones" || !r.milestones.empty(),
+  require(r.optimizer.batch % r.optimizer.accumulate == 0,
+          "batch " + std::to_string(r.optimizer.batch) +
+              " does not divide into accumulate = " + std::to_string(r.optimizer.accumulate) + " parts");
+  require(r.schedule.name != "milestones" || !r.schedule.milestones.empty(),
           "schedule = \"milestones\" needs the epochs at which the learning rate falls: milestones is empty");
-  require(r.min_lr <= r.peak_lr(),
-          "min_lr " + number_text(r.min_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
-  require(r.eval_crops != 2, "eval_crops 2: accepted are 1 and 3");
+  require(r.schedule.min_lr <= r.optimizer.peak_lr(), "min_lr " + number_text(r.schedule.min_lr) +
+                                                          " must not exceed the learning rate " +
+                                                          number_text(r.optimizer.peak_lr()));
+  require(r.augment.eval_crops != 2, "eval_crops 2: accepted are 1 and 3");
   // Averages would be of weights whose masks were others.
-  require(r.prune_ratio == 0 || r.ema == 0,
-          "pruning takes the weights of the last step: ema must be 0, got " + number_text(r.ema));
-  require(r.warmup_lr <= r.peak_lr(),
-          "warmup_lr " + number_text(r.warmup_lr) + " must not exceed the learning rate " + number_text(r.peak_lr()));
+  require(r.prune.ratio == 0 || r.ema.decay == 0,
+          "pruning takes the weights of the last step: ema must be 0, got " + number_text(r.ema.decay));
+  require(r.schedule.warmup_lr <= r.optimizer.peak_lr(), "warmup_lr " + number_text(r.schedule.warmup_lr) +
+                                                             " must not exceed the learning rate " +
+                                                             number_text(r.optimizer.peak_lr()));
 }
 
 }  // namespace fib::training

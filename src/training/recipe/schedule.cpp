@@ -56,13 +56,45 @@ const ScheduleRow& schedule_row(const std::string& name) {
 }
 
 /// A warm-up that a short run has no time for takes a tenth of it, of whole epochs where the rate changes by epoch.
-double warmup_of(const Recipe& recipe) {
-  const auto epochs = static_cast<double>(recipe.epochs);
-  if (recipe.warmup_epochs < epochs) return recipe.warmup_epochs;
-  return schedule_row(recipe.schedule).by_epoch ? std::floor(epochs / 10) : epochs / 10;
+double warmup_of(const ScheduleSettings& settings) {
+  const auto epochs = static_cast<double>(settings.epochs);
+  if (settings.warmup_epochs < epochs) return settings.warmup_epochs;
+  return schedule_row(settings.name).by_epoch ? std::floor(epochs / 10) : epochs / 10;
 }
 
+constexpr Interval kEpochs{.least = 1, .most = 1000000};  // whose steps can be counted
+
 }  // namespace
+
+OptionRows<ScheduleSettings> ScheduleSettings::rows() {
+  using S = ScheduleSettings;
+  return {
+      {"epochs", &S::epochs, "times that every training image is seen", kEpochs},
+      {"schedule",
+       &S::name,
+       "how the learning rate falls: a cosine by epoch or by step, or at milestones",
+       {},
+       schedule_names()},
+      {"warmup_epochs", &S::warmup_epochs, "epochs of linear growth; 0: none", kNotNegative},
+      {"warmup_lr", &S::warmup_lr, "learning rate it grows from", kNotNegative},
+      {"min_lr", &S::min_lr, "learning rate at the end of the cosine", kNotNegative},
+      {"milestones", &S::milestones, "epochs at which it is multiplied by gamma", kNotNegative},
+      {"gamma", &S::gamma, "factor of the learning rate at a milestone", kPositive},
+  };
+}
+
+OptionRows<AverageSettings> AverageSettings::rows() {
+  using A = AverageSettings;
+  return {
+      {"ema", &A::decay, "largest decay of the averaged weights; 0: none are kept", kRate},
+      {"ema_rule",
+       &A::rule,
+       "after n steps at most (1 + n) / (10 + n), at most 1 - (n - 1)^-power, or always ema",
+       {},
+       average_names()},
+      {"ema_power", &A::power, "of ema_rule power", kPositive},
+  };
+}
 
 const std::vector<std::string>& schedule_names() {
   static const std::vector<std::string> names = names_of(schedules(), &ScheduleRow::name);
@@ -74,15 +106,15 @@ const std::vector<std::string>& average_names() {
   return names;
 }
 
-Schedule Schedule::of(const Recipe& recipe) {
-  return {.name = recipe.schedule,
-          .epochs = static_cast<double>(recipe.epochs),
-          .warmup_epochs = warmup_of(recipe),
-          .peak = recipe.peak_lr(),
-          .warmup_from = recipe.warmup_lr,
-          .least = recipe.min_lr,
-          .milestones = recipe.milestones,
-          .gamma = recipe.gamma};
+Schedule Schedule::of(const ScheduleSettings& settings, double peak) {
+  return {.name = settings.name,
+          .epochs = static_cast<double>(settings.epochs),
+          .warmup_epochs = warmup_of(settings),
+          .peak = peak,
+          .warmup_from = settings.warmup_lr,
+          .least = settings.min_lr,
+          .milestones = settings.milestones,
+          .gamma = settings.gamma};
 }
 
 double Schedule::rate(int64_t step, int64_t steps_per_epoch) const {
@@ -93,8 +125,8 @@ double Schedule::rate(int64_t step, int64_t steps_per_epoch) const {
   return row.rate(*this, t);
 }
 
-AverageSchedule AverageSchedule::of(const Recipe& recipe) {
-  return {.name = recipe.ema_rule, .most = recipe.ema, .power = recipe.ema_power};
+AverageSchedule AverageSchedule::of(const AverageSettings& settings) {
+  return {.name = settings.rule, .most = settings.decay, .power = settings.power};
 }
 
 double AverageSchedule::decay(int64_t step) const {

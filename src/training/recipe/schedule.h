@@ -6,9 +6,31 @@
 #include <string>
 #include <vector>
 
-#include "training/recipe/recipe.h"
+#include "training/option_row.h"
 
 namespace fib::training {
+
+struct ScheduleSettings {
+  int64_t epochs = 10;
+  std::string name = "step";
+  double warmup_epochs = 1;
+  double warmup_lr = 1e-6;
+  double min_lr = 1e-5;
+  std::vector<double> milestones;
+  double gamma = 0.1;
+
+  static OptionRows<ScheduleSettings> rows();
+  friend bool operator==(const ScheduleSettings&, const ScheduleSettings&) = default;
+};
+
+struct AverageSettings {
+  double decay = 0.999;
+  std::string rule = "warmup";
+  double power = 0.75;
+
+  static OptionRows<AverageSettings> rows();
+  friend bool operator==(const AverageSettings&, const AverageSettings&) = default;
+};
 
 /// Linear warm-up, then what a row says.
 struct Schedule {
@@ -21,7 +43,7 @@ struct Schedule {
   std::vector<double> milestones = {};  ///< epochs at which the rate is multiplied by gamma
   double gamma = 0.1;
 
-  static Schedule of(const Recipe& recipe);
+  static Schedule of(const ScheduleSettings& settings, double peak);
 
   /// For a step counted from 0.
   double rate(int64_t step, int64_t steps_per_epoch) const;
@@ -36,7 +58,7 @@ struct AverageSchedule {
   double most = 0.999;          ///< largest decay; 0: no average is kept
   double power = 0.75;
 
-  static AverageSchedule of(const Recipe& recipe);
+  static AverageSchedule of(const AverageSettings& settings);
 
   /// Of the update after step n, counted from 1.
   double decay(int64_t step) const;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/recipe/toml.h"
-
 #include <toml++/toml.h>
 
 #include <optional>
@@ -26,7 +24,7 @@ std::optional<Option::Value> array_value(const Option& option, const toml::array
     if (!number) return std::nullopt;
     numbers.push_back(*number);
   }
-  if (!std::holds_alternative<Span Recipe::*>(option.field)) return numbers;
+  if (!option.holds<Span>()) return numbers;
   if (numbers.size() != 2) return std::nullopt;
   return Span{numbers.front(), numbers.back()};
 }
@@ -36,7 +34,7 @@ std::optional<Option::Value> value_of(const Option& option, const toml::node& no
   if (const auto* word = node.as_string()) return word->get();
   if (const auto* on = node.as_boolean()) return on->get();
   if (const auto* array = node.as_array()) return array_value(option, *array);
-  if (std::holds_alternative<double Recipe::*>(option.field)) {
+  if (option.holds<double>()) {
     if (const auto number = node.value<double>()) return *number;
   }
   if (const auto* integer = node.as_integer()) return integer->get();
@@ -44,17 +42,30 @@ std::optional<Option::Value> value_of(const Option& option, const toml::node& no
   return std::nullopt;
 }
 
+/// The text of a recipe, where it stands and which names it may use.
+struct Source {
+  const std::string& file;
+  OptionNames names;
+};
+
+std::string current_key(std::string_view key, OptionNames names) {
+  if (names == OptionNames::current_or_former)
+    for (const RenamedOption& renamed : renamed_options())
+      if (renamed.before == key) return renamed.now;
+  return std::string(key);
+}
+
 void read_value(Recipe& recipe, const std::string& section, const toml::key& key, const toml::node& node,
-                const std::string& file) {
+                const Source& source) {
   try {
-    const Option& option = find_option(key.str());
+    const Option& option = find_option(current_key(key.str(), source.names));
     if (option.section != section)
       throw std::invalid_argument("'" + option.key + "' belongs below [" + option.section + "], not [" + section + "]");
     const auto value = value_of(option, node);
     if (!value) throw std::invalid_argument(option.key + ": accepted " + option.accepted());
     option.set(recipe, *value);
   } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(place(file, node) + error.what());
+    throw std::invalid_argument(place(source.file, node) + error.what());
   }
 }
 
@@ -77,7 +88,7 @@ void require_section(const std::string& name, const toml::node& node, const std:
 
 }  // namespace
 
-void read_toml(Recipe& recipe, const std::string& text, const std::string& file) {
+void read_toml(Recipe& recipe, const std::string& text, const std::string& file, OptionNames names) {
   check_toml_nesting(text, file);
   toml::table table;
   try {
@@ -88,12 +99,13 @@ void read_toml(Recipe& recipe, const std::string& text, const std::string& file)
   }
   for (const auto& [section, node] : table) {
     require_section(std::string(section.str()), node, file);
-    for (const auto& [key, value] : *node.as_table()) read_value(recipe, std::string(section.str()), key, value, file);
+    for (const auto& [key, value] : *node.as_table())
+      read_value(recipe, std::string(section.str()), key, value, {file, names});
   }
 }
 
-void read_toml_file(Recipe& recipe, const std::filesystem::path& file) {
-  read_toml(recipe, read_file(file, kMaxRecipeBytes), file.string());
+void read_toml_file(Recipe& recipe, const std::filesystem::path& file, OptionNames names) {
+  read_toml(recipe, read_file(file, kMaxRecipeBytes), file.string(), names);
 }
 
 std::string write_toml(const Recipe& recipe) {

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/system.h"
+
 namespace fib::training {
 namespace {
 
@@ -37,7 +39,7 @@ AppendFile::~AppendFile() { ::close(descriptor_); }
 
 void AppendFile::append(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t written = write_some(descriptor_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail(file_, errno);
     size_ += written;
@@ -46,7 +48,7 @@ void AppendFile::append(std::string_view bytes) {
 }
 
 void AppendFile::sync() {
-  if (::fsync(descriptor_) != 0) fail(file_, errno);
+  if (sync_file(descriptor_) != 0) fail(file_, errno);
 }
 
 }  // namespace fib::training

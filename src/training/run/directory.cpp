@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-#include "training/recipe/toml.h"
+#include "training/recipe/options.h"
 
 namespace fib::training {
 namespace fs = std::filesystem;
@@ -19,7 +19,7 @@ Recipe RunFiles::recipe() const {
   if (!fs::is_regular_file(config()))
     throw std::runtime_error("'" + root.string() + "' holds no run: it has no config.toml");
   Recipe recipe;
-  read_toml_file(recipe, config());
+  read_toml_file(recipe, config(), OptionNames::current_or_former);
   return recipe;
 }
 

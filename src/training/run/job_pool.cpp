@@ -73,7 +73,7 @@ class Pool {
   PoolOutcome run() {
     const auto width = static_cast<size_t>(options_.width);
     while (next_ < jobs_.size() || !running_.empty()) {
-      if (options_.stop_signal() != 0) return stop();
+      if (options_.cancel.requested()) return stop();
       while (next_ < jobs_.size() && running_.size() < width) begin_next();
       collect();
     }
@@ -100,7 +100,7 @@ class Pool {
   }
 
   PoolOutcome stop() {
-    for (const auto& [child, job] : running_) kill(child, options_.stop_signal());
+    for (const auto& [child, job] : running_) kill(child, options_.cancel.signal());
     while (!running_.empty()) collect();
     return PoolOutcome::stopped;
   }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
+
 namespace fib::training {
 
 struct Job {
@@ -26,10 +28,11 @@ struct PoolOptions {
   int64_t width = 1;  ///< jobs at once
   JobStarted started;
   JobEnded ended;
-  std::function<int()> stop_signal;  ///< the signal that came; 0: none yet
+  CancelToken cancel = {};
 };
 
-/// Runs the jobs in their order. When a stop signal comes, running jobs get it too and are waited for; no other begins.
+/// Runs the jobs in their order. Once it is cancelled by a signal, running jobs get it too and are waited for; no other
+/// begins.
 PoolOutcome run_jobs(const std::vector<Job>& jobs, const PoolOptions& options);
 
 }  // namespace fib::training

@@ -110,17 +110,17 @@ void require_fading(const AttentionSpec& spec) {
 
 /// The dense model, and how its weights see images.
 TrainedModel open_teacher(const Recipe& recipe) {
-  if (recipe.weights.empty())
+  if (recipe.model.weights.empty())
     throw std::invalid_argument("adapting begins with the weights of a dense model: give --weights F.safetensors");
   ModelRequest request;
-  request.weights = recipe.weights;
-  request.model = recipe.model;
-  request.crop = recipe.resolution;
-  request.data = recipe.data;
+  request.weights = recipe.model.weights;
+  request.model = recipe.model.name;
+  request.crop = recipe.model.resolution;
+  request.data = recipe.data.source;
   TrainedModel teacher = open_model(request);
   if (!attention::find_mechanism(AttentionSpec::parse(teacher.attention).name).dense)
     throw std::invalid_argument(fmt::format("the weights in '{}' were trained with {}: adapting begins with dense ones",
-                                            recipe.weights, teacher.attention));
+                                            recipe.model.weights, teacher.attention));
   return teacher;
 }
 
@@ -130,12 +130,12 @@ models::ModelPtr make_student(const Recipe& recipe, const models::Model& teacher
   options.resolution = dims.height;
   options.width = dims.width;
   options.classes = dims.row.classes;
-  options.attention = AttentionSpec::parse(recipe.attention);
-  options.attention_layers = models::parse_layers(recipe.attention_layers);
-  options.dropout = recipe.dropout;
-  options.attention_dropout = recipe.attention_dropout;
-  options.drop_path = recipe.drop_path;
-  return models::make_with_weights(recipe.model, recipe.weights, options);
+  options.attention = AttentionSpec::parse(recipe.model.attention);
+  options.attention_layers = models::parse_layers(recipe.model.attention_layers);
+  options.dropout = recipe.model.dropout;
+  options.attention_dropout = recipe.model.attention_dropout;
+  options.drop_path = recipe.model.drop_path;
+  return models::make_with_weights(recipe.model.name, recipe.model.weights, options);
 }
 
 /// Layers that are sparse, and what is left out over all of them.
@@ -199,12 +199,12 @@ at::Tensor distance(const Answer& student, const Answer& teacher, const AnswerWe
 
 AdaptationTask::AdaptationTask(const Recipe& recipe, models::ModelPtr student, Teacher teacher, ClassificationData data)
     : ClassificationTask(recipe, std::move(student), std::move(data)), teacher_(std::move(teacher)) {
-  if (recipe.adapt_features > 0 && blocks_of(*model()).empty())
+  if (recipe.adapt.features > 0 && blocks_of(*model()).empty())
     throw std::invalid_argument(fmt::format("the blocks of {} cannot be compared: adapt_features must be 0, got {}",
-                                            recipe.model, recipe.adapt_features));
+                                            recipe.model.name, recipe.adapt.features));
   for (const attention::MechanismPtr& mechanism : model()->attentions())
     if (mechanism->info().support_set)
-      fading_.push_back(std::make_unique<FadingAttention>(mechanism, recipe.attention_dropout));
+      fading_.push_back(std::make_unique<FadingAttention>(mechanism, recipe.model.attention_dropout));
 }
 
 TaskFacts AdaptationTask::facts() const {
@@ -216,7 +216,8 @@ TaskFacts AdaptationTask::facts() const {
 std::unique_ptr<TaskStream> AdaptationTask::epoch(int64_t epoch, int64_t first_step) {
   return std::make_unique<AdaptationStream>(
       training_data().epoch(static_cast<uint64_t>(epoch), static_cast<size_t>(first_step)),
-      epoch * steps_per_epoch() + first_step, recipe().epochs * steps_per_epoch(), recipe().adapt_fade);
+      epoch * steps_per_epoch() + first_step, recipe().schedule.epochs * steps_per_epoch(),
+      recipe().adapt.fade_fraction);
 }
 
 at::Tensor AdaptationTask::loss(const TaskBatch& batch) {
@@ -227,14 +228,16 @@ at::Tensor AdaptationTask::loss(const TaskBatch& batch) {
     wanted = answer_of(*teacher_.model, images);
   }
   const FadeInPlace fade(fading_, batch.tensors[1][0].item<double>());
-  return distance(answer_of(*model(), images), wanted, {recipe().adapt_temperature, recipe().adapt_features});
+  return distance(answer_of(*model(), images), wanted, {recipe().adapt.temperature, recipe().adapt.features});
 }
 
 Evaluation AdaptationTask::evaluate(Split split, ProcessGroup& group, const EvaluationHooks& hooks) {
   const at::Tensor agreed = at::zeros({1}, at::kDouble);
   const Accuracy a =
-      measure_accuracy(*model(), data_of(split), group, hooks, [&](Batch& batch, const at::Tensor& logits) {
-        agreed.add_(scores_of(*teacher_.model, batch).argmax(1).eq(logits.argmax(1)).sum());
+      measure_accuracy(*model(), data_of(split), group, hooks, [&](Batch& batch, std::span<const float> logits) {
+        const at::Tensor wanted = scores_of(*teacher_.model, batch);
+        const at::Tensor given = at::from_blob(const_cast<float*>(logits.data()), wanted.sizes());
+        agreed.add_(wanted.argmax(1).eq(given.argmax(1)).sum());
       });
   group.sum(agreed);
   return {.samples = a.images,
@@ -256,17 +259,17 @@ TensorMetadata AdaptationTask::metadata() const {
   if (view.clip.frames > 0) card.sampling_rate = view.clip.rate;
   card.class_names = teacher_.class_names;
   TensorMetadata said = models::to_metadata(card);
-  said["data"] = recipe().data;
+  said["data"] = recipe().data.source;
   return said;
 }
 
 Experiment prepare_adaptation(const Recipe& recipe, const RankInfo& rank) {
-  require_fading(AttentionSpec::parse(recipe.attention));
+  require_fading(AttentionSpec::parse(recipe.model.attention));
   const TrainedModel teacher = open_teacher(recipe);
   const models::ModelPtr student = make_student(recipe, *teacher.module);
   const DataSplits splits = open_splits(recipe);
   for (const DatasetPtr& judged_by : {splits.validation, splits.test})
-    if (judged_by) check_labels(*judged_by, *student);
+    if (judged_by) prediction::check_labels(*judged_by, student->dimensions().row.classes);
   Experiment experiment{.recipe = recipe};
   experiment.task =
       std::make_unique<AdaptationTask>(recipe, student, AdaptationTask::Teacher{teacher.module, teacher.class_names},
@@ -287,10 +290,10 @@ AdaptationResult finish_adaptation(const Recipe& recipe, const RunFiles& files) 
 }
 
 nlohmann::ordered_json to_json(const AdaptationResult& result, const Recipe& recipe) {
-  nlohmann::ordered_json json = {{"model", recipe.model},
-                                 {"attention", recipe.attention},
-                                 {"attention_layers", recipe.attention_layers},
-                                 {"data", recipe.data},
+  nlohmann::ordered_json json = {{"model", recipe.model.name},
+                                 {"attention", recipe.model.attention},
+                                 {"attention_layers", recipe.model.attention_layers},
+                                 {"data", recipe.data.source},
                                  {"sparse_layers", result.sparse_layers},
                                  {"layers", result.layers},
                                  {"pruned_share", result.pruned_share},

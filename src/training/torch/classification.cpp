@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 
-#include "base/between_layers.h"
 #include "base/stopwatch.h"
 #include "data/open_dataset.h"
 #include "data/transforms/mixup.h"
@@ -21,39 +20,21 @@
 namespace fib::training {
 namespace {
 
-/// Images, top-1 hits, top-5 hits, sum of losses: sums over batches and processes.
-struct Sums {
-  at::Tensor values = at::zeros({4}, at::kDouble);
-
-  void add(const at::Tensor& logits, const at::Tensor& labels) {
-    const int64_t k = std::min<int64_t>(5, logits.size(1));
-    const at::Tensor hits = std::get<1>(logits.topk(k, 1)).eq(labels.unsqueeze(1));  // [B,k]
-    double* sums = values.data_ptr<double>();
-    sums[0] += static_cast<double>(labels.size(0));
-    sums[1] += hits.select(1, 0).sum().item<double>();
-    sums[2] += hits.sum().item<double>();
-    sums[3] += at::cross_entropy_loss(logits.to(at::kDouble), labels, {}, at::Reduction::Sum).item<double>();
+/// While it lives the model's layers throw Cancelled once that is asked for.
+class CancelBetweenLayers {
+ public:
+  CancelBetweenLayers(const models::Model& model, const CancelToken& cancel) : mechanisms_(model.attentions()) {
+    for (const auto& mechanism : mechanisms_) mechanism->set_cancel(cancel);
   }
-
-  int64_t images() const { return static_cast<int64_t>(values.data_ptr<double>()[0]); }
-
-  Accuracy result(double seconds) const {
-    const double* sums = values.data_ptr<double>();
-    return {.images = images(),
-            .top1 = sums[1] / sums[0],
-            .top5 = sums[2] / sums[0],
-            .loss = sums[3] / sums[0],
-            .seconds = seconds};
+  ~CancelBetweenLayers() {
+    for (const auto& mechanism : mechanisms_) mechanism->set_cancel({});
   }
+  CancelBetweenLayers(const CancelBetweenLayers&) = delete;
+  CancelBetweenLayers& operator=(const CancelBetweenLayers&) = delete;
+
+ private:
+  std::vector<attention::MechanismPtr> mechanisms_;
 };
-
-void add_batch(Sums& sums, models::Model& model, Batch& batch, const LogitsObserver& seen) {
-  if (batch.size() == 0) return;
-  const at::Tensor labels = at::from_blob(batch.labels.data(), {static_cast<int64_t>(batch.size())}, at::kLong);
-  const at::Tensor logits = scores_of(model, batch);
-  sums.add(logits, labels);
-  if (seen) seen(batch, logits);
-}
 
 at::Tensor targets_of(const Batch& batch, int64_t classes, double smoothing) {
   std::vector<float> targets = mixed_targets(batch.labels, classes, smoothing, batch.mix);
@@ -117,66 +98,66 @@ PipelineConfig training_config(const Recipe& recipe, PipelineConfig config) {
                                                          {"none", CropMode::resize}};
   config.views = 1;
   config.clip.random_start = true;
-  config.short_sides = {std::llround(recipe.crop_sides.low), std::llround(recipe.crop_sides.high)};
-  config.crop = kCrops.at(recipe.crop);
-  config.crop_range = {{recipe.crop_scale.low, recipe.crop_scale.high},
-                       {recipe.crop_ratio.low, recipe.crop_ratio.high}};
-  config.padding = static_cast<int>(recipe.crop_padding);
-  config.flip = recipe.flip;
-  config.rand_augment = recipe.rand_augment;
-  config.color_jitter = recipe.color_jitter;
-  config.erasing = recipe.random_erasing;
+  config.short_sides = {std::llround(recipe.augment.crop_sides.low), std::llround(recipe.augment.crop_sides.high)};
+  config.crop = kCrops.at(recipe.augment.crop);
+  config.crop_range = {{recipe.augment.crop_scale.low, recipe.augment.crop_scale.high},
+                       {recipe.augment.crop_ratio.low, recipe.augment.crop_ratio.high}};
+  config.padding = static_cast<int>(recipe.augment.crop_padding);
+  config.flip = recipe.augment.flip;
+  config.rand_augment = recipe.augment.rand_augment;
+  config.color_jitter = recipe.augment.color_jitter;
+  config.erasing = recipe.augment.random_erasing;
   return config;
 }
 
 LoaderOptions loader_options(const Recipe& recipe, const RankInfo& rank) {
   LoaderOptions options;
-  options.sampler.batch = static_cast<size_t>(recipe.batch);
+  options.sampler.batch = static_cast<size_t>(recipe.optimizer.batch);
   options.sampler.rank = static_cast<size_t>(rank.rank);
   options.sampler.world = static_cast<size_t>(rank.world);
-  options.sampler.seed = static_cast<uint64_t>(recipe.seed);
-  options.workers =
-      recipe.workers > 0 ? static_cast<int>(recipe.workers) : std::max(1, default_workers() / rank.local_world);
-  options.prefetch = static_cast<int>(recipe.prefetch);
-  options.skip_bad = recipe.skip_bad;
+  options.sampler.seed = static_cast<uint64_t>(recipe.run.seed);
+  options.workers = recipe.data.workers > 0 ? static_cast<int>(recipe.data.workers)
+                                            : std::max(1, default_workers() / rank.local_world);
+  options.prefetch = static_cast<int>(recipe.data.prefetch);
+  options.skip_bad = recipe.data.skip_bad;
   return options;
 }
 
 std::unique_ptr<Loader> training_loader(const DatasetPtr& data, const Recipe& recipe, const PipelineConfig& view,
                                         const RankInfo& rank) {
   LoaderOptions options = loader_options(recipe, rank);
-  options.sampler.repeats = static_cast<size_t>(recipe.repeated_augmentation);
-  options.mix = {.mixup_alpha = recipe.mixup,
-                 .cutmix_alpha = recipe.cutmix,
-                 .probability = recipe.mix_probability,
-                 .switch_probability = recipe.mix_switch};
+  options.sampler.repeats = static_cast<size_t>(recipe.augment.repeated_augmentation);
+  options.mix = {.mixup_alpha = recipe.augment.mixup,
+                 .cutmix_alpha = recipe.augment.cutmix,
+                 .probability = recipe.augment.mixup_prob,
+                 .switch_probability = recipe.augment.mixup_switch_prob};
   return std::make_unique<Loader>(data, Pipeline(training_config(recipe, view)), options);
 }
 
 std::unique_ptr<Loader> loader_in_order(const DatasetPtr& data, const Recipe& recipe, const PipelineConfig& view,
                                         const RankInfo& rank) {
   LoaderOptions options = loader_options(recipe, rank);
-  if (recipe.eval_batch > 0) options.sampler.batch = static_cast<size_t>(recipe.eval_batch * rank.world);
+  if (recipe.run.eval_batch > 0) options.sampler.batch = static_cast<size_t>(recipe.run.eval_batch * rank.world);
   options.sampler.shuffle = false;
   options.sampler.drop_last = false;
-  const bool all = recipe.eval_images == 0;
-  return std::make_unique<Loader>(all ? data : evenly_chosen(data, static_cast<size_t>(recipe.eval_images)),
+  const bool all = recipe.run.eval_images == 0;
+  return std::make_unique<Loader>(all ? data : evenly_chosen(data, static_cast<size_t>(recipe.run.eval_images)),
                                   Pipeline(view), options);
 }
 
 /// As the dataset's own mean and deviation, and the recipe, say.
 PipelineConfig recipe_view(const Recipe& recipe, const DatasetInfo& data, const models::Dimensions& dims) {
-  PipelineConfig config = evaluation_config(data, static_cast<int>(dims.height), recipe.eval_crop);
-  config.clip = clip_sampling(dims, data, recipe.sampling_rate);
-  config.views = static_cast<int>(recipe.eval_crops);
+  PipelineConfig config = evaluation_config(data, static_cast<int>(dims.height), recipe.augment.eval_crop);
+  config.clip = clip_sampling(dims, data, recipe.data.sampling_rate);
+  config.views = static_cast<int>(recipe.augment.eval_crops);
   return config;
 }
 
 models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
-  torch::manual_seed(static_cast<uint64_t>(recipe.seed));
+  torch::manual_seed(static_cast<uint64_t>(recipe.run.seed));
   const models::Options options = model_options(recipe, {data.classes, data.channels});
-  if (recipe.weights.empty()) return models::make(recipe.model, options);
-  return models::make_with_weights(recipe.model, recipe.weights, options, {.new_classifier = true});
+  if (recipe.model.weights.empty()) return models::make(recipe.model.name, options);
+  return models::make_with_weights(recipe.model.name, recipe.model.weights, options, {.new_classifier = true});
 }
 
 }  // namespace
@@ -194,10 +175,7 @@ at::Tensor scores_of(models::Model& model, Batch& batch) {
 }
 
 ClipSampling clip_sampling(const models::Dimensions& dims, const DatasetInfo& data, int64_t rate) {
-  if (dims.takes_clips() != data.clips)
-    throw std::invalid_argument(fmt::format("{} takes {}, {} has {}", dims.row.name,
-                                            dims.takes_clips() ? "clips" : "images", data.name,
-                                            data.clips ? "clips" : "images"));
+  prediction::check_takes(dims.row.name, dims.takes_clips(), data);
   if (!dims.takes_clips()) return {};
   return {.frames = static_cast<int>(dims.frames()), .rate = static_cast<int>(rate)};
 }
@@ -216,19 +194,20 @@ at::Tensor mixed_images(Batch given) {
 }
 
 Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group, const EvaluationHooks& hooks,
-                          const LogitsObserver& seen) {
-  const Stopwatch watch;
+                          const prediction::LogitsSeen& seen) {
   const EvalMode eval_mode(model);
+  // Within a batch, which may take long, one process can stop alone; several have to agree after it.
+  const CancelBetweenLayers cancellable(model, group.world() == 1 ? hooks.cancel : CancelToken());
+  TorchPredictor predictor(model, loader.pipeline().config());
   const auto total = static_cast<int64_t>(loader.dataset().size());
-  Sums sums;
-  const BetweenLayers heard([&] { hooks.between_layers(group); });
-  BatchStream stream = loader.epoch(0);
-  while (std::optional<Batch> batch = stream.next()) {
-    add_batch(sums, model, *batch, seen);
-    hooks.batch_done(group, sums.images(), total);
-  }
-  group.sum(sums.values);
-  return sums.result(watch.seconds());
+  return prediction::measure_accuracy(
+      predictor, loader,
+      {.done = [&](int64_t images) { hooks.batch_done(group, images, total); },
+       .seen = seen,
+       .sum_over_processes =
+           [&](std::span<double> sums) {
+             group.sum(at::from_blob(sums.data(), {static_cast<int64_t>(sums.size())}, at::kDouble));
+           }});
 }
 
 AttentionFacts attention_facts(models::Model& model, int64_t samples) {
@@ -270,7 +249,7 @@ TaskFacts ClassificationTask::facts() const {
 std::unique_ptr<TaskStream> ClassificationTask::epoch(int64_t epoch, int64_t first_step) {
   return std::make_unique<ClassificationStream>(
       data_.train->epoch(static_cast<uint64_t>(epoch), static_cast<size_t>(first_step)),
-      model_->dimensions().row.classes, recipe_.smoothing);
+      model_->dimensions().row.classes, recipe_.optimizer.label_smoothing);
 }
 
 at::Tensor ClassificationTask::loss(const TaskBatch& batch) {
@@ -285,7 +264,7 @@ Evaluation ClassificationTask::evaluate(Split split, ProcessGroup& group, const 
 TensorMetadata ClassificationTask::metadata() const {
   TensorMetadata said =
       models::to_metadata(data_.test ? model_card(recipe_, *model_, *data_.test) : recipe_card(recipe_));
-  said["data"] = recipe_.data;
+  said["data"] = recipe_.data.source;
   return said;
 }
 
@@ -310,10 +289,10 @@ std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& 
 }
 
 DataSplits open_splits(const Recipe& recipe) {
-  return open_data_splits(recipe.data, {.validation_fraction = recipe.validation_fraction,
-                                        .train_fraction = recipe.train_fraction,
-                                        .limit_per_class = recipe.limit_per_class,
-                                        .seed = static_cast<uint64_t>(recipe.split_seed)});
+  return open_data_splits(recipe.data.source, {.validation_fraction = recipe.data.validation_fraction,
+                                               .train_fraction = recipe.data.train_fraction,
+                                               .limit_per_class = recipe.data.limit_per_class,
+                                               .seed = static_cast<uint64_t>(recipe.data.split_seed)});
 }
 
 ClassificationData open_classification_data(const Recipe& recipe, const DataSplits& splits, const PipelineConfig& view,
@@ -328,7 +307,7 @@ Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
   const DataSplits data = open_splits(recipe);
   const models::ModelPtr model = make_model(recipe, data.train->info());
   Experiment experiment{.recipe = recipe};
-  if (recipe.prune_ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe);
+  if (recipe.prune.ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe.prune);
   const PipelineConfig view = recipe_view(recipe, data.train->info(), model->dimensions());
   experiment.task =
       std::make_unique<ClassificationTask>(recipe, model, open_classification_data(recipe, data, view, rank));

@@ -9,28 +9,17 @@
 #include "data/open_dataset.h"
 #include "models/card.h"
 #include "models/torch/model.h"
+#include "prediction/accuracy.h"
 #include "training/torch/task.h"
 
 namespace fib::training {
 
-/// How well a classifier does on a set of images.
-struct Accuracy {
-  int64_t images = 0;
-  double top1 = 0;  ///< shares in [0, 1]
-  double top5 = 0;
-  double loss = 0;  ///< mean cross-entropy with the labels themselves
-  double seconds = 0;
-
-  double images_per_second() const { return seconds > 0 ? static_cast<double>(images) / seconds : 0; }
-};
-
-/// Is shown each batch of an evaluation and its logits [B,classes].
-using LogitsObserver = std::function<void(Batch& batch, const at::Tensor& logits)>;
+using prediction::Accuracy;
 
 /// In eval mode and without gradients; the model is in training mode afterwards if it was before. Every process of the
 /// group does its part, and all get the whole result.
 Accuracy measure_accuracy(models::Model& model, const Loader& loader, ProcessGroup& group,
-                          const EvaluationHooks& hooks = {}, const LogitsObserver& seen = {});
+                          const EvaluationHooks& hooks = {}, const prediction::LogitsSeen& seen = {});
 
 /// A view [B,C,h,w] of the batch, or [B,C,T,h,w] of clips, which it must outlive; each view of a sample is one of B.
 at::Tensor images_of(Batch& batch);

@@ -50,9 +50,6 @@ class Observer {
   virtual void evaluated(const EvaluationFacts& /*facts*/) {}
   virtual void saved(int64_t /*step*/) {}
   virtual void noted(const std::string& /*line*/) {}
-  /// Asked after every step and every batch of an evaluation, and while processes wait for each other: true ends the
-  /// run with what is needed to resume it.
-  virtual bool wants_stop() { return false; }
 };
 
 }  // namespace fib::training

@@ -24,11 +24,11 @@ void copy_of_length(at::Tensor& to, const std::string& what, const at::Tensor& f
 
 }  // namespace
 
-OptimizerOptions OptimizerOptions::of(const Recipe& recipe) {
-  return {.name = recipe.optimizer,
-          .update = {.beta1 = recipe.beta1, .beta2 = recipe.beta2, .eps = recipe.eps, .momentum = recipe.momentum},
-          .clip = recipe.clip,
-          .average = AverageSchedule::of(recipe)};
+OptimizerOptions OptimizerOptions::of(const OptimizerSettings& s, const AverageSettings& ema) {
+  return {.name = s.name,
+          .update = {.beta1 = s.beta1, .beta2 = s.beta2, .eps = s.eps, .momentum = s.momentum},
+          .grad_clip = s.grad_clip,
+          .average = AverageSchedule::of(ema)};
 }
 
 double l2_norm(const at::Tensor& values) {
@@ -55,7 +55,7 @@ double Optimizer::step(double lr, double scale) {
   if (!std::isfinite(norm)) return norm;
   ++steps_;
   // torch's clip_grad_norm_ adds 1e-6 to the norm.
-  const double clipped = options_.clip > 0 ? scale * std::min(1.0, options_.clip / (norm + 1e-6)) : scale;
+  const double clipped = options_.grad_clip > 0 ? scale * std::min(1.0, options_.grad_clip / (norm + 1e-6)) : scale;
   for (const Group& group : groups_) update(group, lr * group.lr_scale, clipped);
   if (averages()) update_average();
   return norm;

@@ -9,19 +9,19 @@
 #include <utility>
 #include <vector>
 
+#include "training/optimizer_kernels.h"
 #include "training/recipe/schedule.h"
-#include "training/torch/groups.h"
-#include "training/update.h"
+#include "training/torch/parameter_groups.h"
 
 namespace fib::training {
 
 struct OptimizerOptions {
   std::string name = "adamw";  ///< of a row of optimizers()
   UpdateOptions update{};
-  double clip = 0;  ///< largest L2 norm of the whole gradient; 0: no limit
+  double grad_clip = 0;  ///< largest L2 norm of the whole gradient; 0: no limit
   AverageSchedule average{.most = 0};
 
-  static OptimizerOptions of(const Recipe& recipe);
+  static OptimizerOptions of(const OptimizerSettings& settings, const AverageSettings& ema);
 };
 
 /// In double precision.

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/parallel.h"
-#include "base/start_thread.h"
 #include "base/stopwatch.h"
+#include "base/system.h"
 #include "training/torch/rendezvous.h"
 
 #ifndef USE_C10D_GLOO
@@ -101,7 +101,7 @@ struct ProcessGroup::Gloo {
   /// A process that only takes long is waited for: it counts on meanwhile.
   void check(Waiting& waiting) {
     const double now = waiting.watch.seconds();
-    if (waiting.asked_to_stop < 0 && wait_options.wants_stop()) waiting.asked_to_stop = now;
+    if (waiting.asked_to_stop < 0 && wait_options.cancel.requested()) waiting.asked_to_stop = now;
     if (waiting.asked_to_stop >= 0 && now - waiting.asked_to_stop > kGrace) {
       abandoned = true;
       throw LostRank(fmt::format("stopped while waiting for {}", ranks_text(heartbeat->silent())));

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "base/cancel.h"
+
 namespace fib::training {
 
 /// What the environment says about the processes of a run, as torchrun sets it.
@@ -29,8 +31,7 @@ struct Launch {
 /// How a process waits for the others.
 struct WaitOptions {
   double peer_timeout = 60;  ///< seconds to wait for a process that gives no sign of life
-  /// Asked a few times a second; true ends the waiting as if the others were lost.
-  std::function<bool()> wants_stop = [] { return false; };
+  CancelToken cancel = {};   ///< read a few times a second; ends the waiting as if the others were lost
   /// A line every few seconds about who is missing while the processes meet.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };

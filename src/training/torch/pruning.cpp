@@ -48,7 +48,7 @@ at::Tensor pruned(const std::string& name, const at::Tensor& value, const Kept& 
 }
 
 PruningResult::Stage tested(const std::string& name, models::Model& model, const Recipe& recipe) {
-  const DatasetPtr data = open_dataset(recipe.data, DatasetPart::test);
+  const DatasetPtr data = open_dataset(recipe.data.source, DatasetPart::test);
   ProcessGroup alone;
   return {name, model.cost().parameters,
           measure_accuracy(model, *evaluation_loader(data, recipe, model.dimensions()), alone)};
@@ -56,16 +56,17 @@ PruningResult::Stage tested(const std::string& name, models::Model& model, const
 
 /// The model that the search began with.
 PruningResult::Stage tested_before(const Recipe& recipe) {
-  const DatasetPtr data = open_dataset(recipe.data, DatasetPart::test);
+  const DatasetPtr data = open_dataset(recipe.data.source, DatasetPart::test);
   return tested("before",
-                *models::make_with_weights(recipe.model, recipe.weights,
+                *models::make_with_weights(recipe.model.name, recipe.model.weights,
                                            model_options(recipe, {data->info().classes, data->info().channels})),
                 recipe);
 }
 
 }  // namespace
 
-PruningSearch::PruningSearch(models::ModelPtr model, const Recipe& recipe) : model_(std::move(model)), recipe_(recipe) {
+PruningSearch::PruningSearch(models::ModelPtr model, const PruningSettings& settings)
+    : model_(std::move(model)), settings_(settings) {
   models::Vit& vit = prunable(*model_);
   const models::Dimensions& d = model_->dimensions();
   blocks_ = d.row.depth;
@@ -91,8 +92,8 @@ ChannelValues PruningSearch::values(bool saliency) const {
 at::Tensor PruningSearch::penalty() {
   at::Tensor sum = at::zeros({});
   for (const models::ChannelMasks& mask : masks_) {
-    sum = sum + recipe_.prune_attention_penalty * sum_of_sizes(mask.attention) +
-          recipe_.prune_mlp_penalty * sum_of_sizes(mask.hidden);
+    sum = sum + settings_.attention_penalty * sum_of_sizes(mask.attention) +
+          settings_.mlp_penalty * sum_of_sizes(mask.hidden);
   }
   return sum;
 }
@@ -113,9 +114,9 @@ void PruningSearch::collect(ProcessGroup& group) {
 }
 
 void PruningSearch::stepped(int64_t step, int64_t steps) {
-  if ((step + 1) % recipe_.prune_interval != 0 && step + 1 != steps) return;
+  if ((step + 1) % settings_.interval != 0 && step + 1 != steps) return;
   const at::NoGradGuard no_grad;
-  const double ratio = recipe_.prune_ratio;
+  const double ratio = settings_.ratio;
   const MaskUpdate update = updated_masks(values(true), {pruning_share(ratio, step, steps), ratio, weight_});
   const ChannelValues masks = values(false);
   masks.attention.copy_(update.masks.attention);
@@ -156,19 +157,19 @@ models::ModelPtr compressed(const models::Vit& model, const std::vector<models::
 PruningResult finish_pruning(const PruningSearch& search, const Recipe& recipe, const RunFiles& files) {
   const models::ModelPtr small = search.pruned_model();
   PruningResult result{.stages = {}, .weights = files.pruned()};
-  const auto test = evaluation_loader(open_dataset(recipe.data, DatasetPart::test), recipe, small->dimensions());
+  const auto test = evaluation_loader(open_dataset(recipe.data.source, DatasetPart::test), recipe, small->dimensions());
   models::save_weights(*small, result.weights, models::to_metadata(model_card(recipe, *small, *test)));
-  if (!recipe.weights.empty()) result.stages.push_back(tested_before(recipe));
+  if (!recipe.model.weights.empty()) result.stages.push_back(tested_before(recipe));
   result.stages.push_back(tested("pruned", *small, recipe));
   write_file_atomically(files.root / "pruning.json", to_json(result, recipe).dump(2) + "\n");
   return result;
 }
 
 nlohmann::ordered_json to_json(const PruningResult& result, const Recipe& recipe) {
-  nlohmann::ordered_json json = {{"model", recipe.model},
-                                 {"attention", recipe.attention},
-                                 {"data", recipe.data},
-                                 {"ratio", recipe.prune_ratio},
+  nlohmann::ordered_json json = {{"model", recipe.model.name},
+                                 {"attention", recipe.model.attention},
+                                 {"data", recipe.data.source},
+                                 {"ratio", recipe.prune.ratio},
                                  {"weights", result.weights.string()}};
   for (const PruningResult::Stage& s : result.stages)
     json[s.name] = {{"parameters", s.parameters},

@@ -21,7 +21,7 @@ class PruningSearch final : public StepHook {
  public:
   /// Masks the model's channels from now on. Throws std::invalid_argument for a backbone or a mechanism whose channels
   /// cannot be pruned.
-  PruningSearch(models::ModelPtr model, const Recipe& recipe);
+  PruningSearch(models::ModelPtr model, const PruningSettings& settings);
 
   at::Tensor penalty() override;
   void collect(ProcessGroup& group) override;
@@ -37,7 +37,7 @@ class PruningSearch final : public StepHook {
   ChannelValues values(bool saliency) const;
 
   models::ModelPtr model_;
-  Recipe recipe_;
+  PruningSettings settings_;
   int64_t blocks_, head_dim_, hidden_, weight_;
   at::Tensor state_;  // masks of all blocks, attention then MLPs, and the sums of their gradients in the same order
   std::vector<models::ChannelMasks> masks_;  // rows of the state, with gradients of a step

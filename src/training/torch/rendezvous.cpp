@@ -17,7 +17,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "base/start_thread.h"
+#include "base/system.h"
 
 namespace fib::training {
 namespace {
@@ -158,7 +158,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 void Patience::wait(const std::string& missing) {
-  if (options_.wants_stop()) throw LostRank(fmt::format("stopped while waiting for {}", missing));
+  if (options_.cancel.requested()) throw LostRank(fmt::format("stopped while waiting for {}", missing));
   if (watch_.seconds() > options_.peer_timeout)
     throw LostRank(fmt::format("{} did not come within {:g} s (--peer-timeout)", missing, options_.peer_timeout));
   if (watch_.seconds() >= next_line_) {

@@ -8,7 +8,6 @@
 
 #include "base/atomic_file.h"
 #include "training/recipe/options.h"
-#include "training/recipe/toml.h"
 
 namespace fib::training {
 namespace {
@@ -36,7 +35,7 @@ Recipe resumed_recipe(const SessionOptions& options, const RunFiles& files) {
 
 int64_t threads_of(const SessionOptions& options, const Recipe& recipe, const Launch& launch) {
   if (options.threads > 0) return options.threads;
-  if (recipe.threads > 0) return recipe.threads;
+  if (recipe.run.threads > 0) return recipe.run.threads;
   const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   return std::max<int64_t>(1, cores / launch.local_world);
 }
@@ -44,7 +43,11 @@ int64_t threads_of(const SessionOptions& options, const Recipe& recipe, const La
 }  // namespace
 
 Session::Session(const SessionOptions& options, const Launch& launch, const WaitOptions& wait)
-    : group_(launch, wait), resume_(options.resume), rank_{group_.rank(), group_.world(), launch.local_world} {
+    : group_(launch, wait),
+      cancel_(wait.cancel),
+      tasks_(options.tasks),
+      resume_(options.resume),
+      rank_{group_.rank(), group_.world(), launch.local_world} {
   if (group_.is_first()) open_directory(options, launch);
   Recipe shared;
   read_toml(shared, broadcast_text(group_, write_toml(recipe_)), "the recipe of process 0");
@@ -64,7 +67,7 @@ void Session::open_directory(const SessionOptions& options, const Launch& launch
   if (!holds_run && options.resume)
     throw std::runtime_error(fmt::format("'{}' holds no run to resume", options.out.string()));
   recipe_ = holds_run ? resumed_recipe(options, directory_->files()) : options.asked(options.base);
-  recipe_.threads = threads_of(options, recipe_, launch);
+  recipe_.run.threads = threads_of(options, recipe_, launch);
 }
 
 /// A run that was killed before its first checkpoint begins again; weights without a state are of a later time.
@@ -83,7 +86,8 @@ bool Session::resumes() {
 
 void Session::prepare(Observer& observer) {
   const bool resumed = resumes();
-  trainer_.emplace(training::prepare(recipe_, rank_), group_, directory_ ? &*directory_ : nullptr, observer);
+  trainer_.emplace(training::prepare(recipe_, rank_, tasks_), group_, directory_ ? &*directory_ : nullptr, observer,
+                   cancel_);
   if (directory_) write_file_atomically(directory_->files().config(), write_toml(recipe_));
   if (resumed) trainer_->resume();
 }

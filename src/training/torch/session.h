@@ -15,7 +15,8 @@ struct SessionOptions {
   bool resume = false;
   int64_t threads = 0;  ///< of each process; 0: the recipe's, or the cores divided among the processes of this machine
   Recipe base = {};     ///< what a new run begins with
-  std::string result = "summary.json";  ///< the file whose being there says that the run is finished
+  std::string result = "summary.json";                  ///< the file whose being there says that the run is finished
+  std::vector<TaskRow> tasks = classification_tasks();  ///< that a recipe can name
   /// What is asked for on top of a recipe: of `base`, or of the run that is resumed.
   std::function<Recipe(const Recipe&)> asked = [](const Recipe& recipe) { return recipe; };
 };
@@ -28,7 +29,7 @@ class Session {
 
   /// Makes model and data, and reads the checkpoint of a run that is resumed.
   void prepare(Observer& observer);
-  /// To the end, or until the observer wants to stop.
+  /// To the end, or until it is cancelled.
   Trainer::Outcome run() { return trainer_->run(); }
 
   /// There was nothing left to do, and nothing was changed.
@@ -46,6 +47,8 @@ class Session {
   bool resumes();
 
   ProcessGroup group_;
+  CancelToken cancel_;
+  std::vector<TaskRow> tasks_;
   std::optional<RunDirectory> directory_;
   Recipe recipe_;
   bool resume_;

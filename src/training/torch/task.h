@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/safetensors.h"
 #include "training/recipe/recipe.h"
 #include "training/run/figures.h"
@@ -38,22 +39,14 @@ class TaskStream {
   virtual std::optional<TaskBatch> next() = 0;
 };
 
-/// Thrown by an evaluation that was asked to stop.
-struct Interrupted : std::runtime_error {
-  Interrupted() : std::runtime_error("the evaluation was interrupted") {}
-};
-
-/// What an evaluation tells and asks while it works.
+/// How an evaluation reports its progress, and what cancels it.
 struct EvaluationHooks {
   /// How many samples are done, of all processes together, and how many there are.
   std::function<void(int64_t done, int64_t total)> progress = {};
-  /// Asked in every process after every batch; once one says yes all throw Interrupted.
-  std::function<bool()> wants_stop = {};
+  CancelToken cancel = {};
 
-  /// Tells and asks; every process must call it equally often.
+  /// Called after every batch, in every process equally often. Once one of them is cancelled all throw Cancelled.
   void batch_done(ProcessGroup& group, int64_t done, int64_t total) const;
-  /// Asks alone, within a batch, which may take long: several processes would have to agree.
-  void between_layers(const ProcessGroup& group) const;
 };
 
 enum class Split { validation, test };
@@ -121,13 +114,13 @@ struct TaskRow {
   std::function<Experiment(const Recipe&, const RankInfo&)> make;
 };
 
-/// A room beyond this one adds its tasks before the first run is prepared. Throws std::invalid_argument for a name that
-/// is taken.
-void add_task(TaskRow row);
-std::vector<TaskRow> tasks();
+/// The tasks of this room; a program adds those of other rooms (cli/torch/train_session.cpp).
+std::vector<TaskRow> classification_tasks();
 
-/// Throws std::invalid_argument or std::runtime_error with one line for what does not fit or cannot be found.
-Experiment prepare(const Recipe& recipe, const RankInfo& rank = {});
+/// Makes the recipe's task, which must be among `tasks`. Throws std::invalid_argument or std::runtime_error with one
+/// line for what does not fit or cannot be found.
+Experiment prepare(const Recipe& recipe, const RankInfo& rank = {},
+                   const std::vector<TaskRow>& tasks = classification_tasks());
 
 /// While it lives the network is in eval mode and nothing records gradients.
 class EvalMode {

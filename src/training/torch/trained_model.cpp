@@ -10,6 +10,7 @@
 
 #include "data/open_dataset.h"
 #include "models/torch/weights.h"
+#include "prediction/accuracy.h"
 #include "training/recipe/model_options.h"
 #include "training/run/directory.h"
 #include "training/torch/classification.h"
@@ -21,9 +22,9 @@ using models::ModelCard;
 
 /// The best weights of a search are what it leaves; a run without a validation set has only its last ones.
 std::filesystem::path best_of(const RunFiles& files, const Recipe& recipe) {
-  if (recipe.prune_ratio > 0) return files.pruned();
-  if (recipe.validation_fraction > 0) return files.best();
-  return recipe.ema > 0 ? files.ema() : files.model();
+  if (recipe.prune.ratio > 0) return files.pruned();
+  if (recipe.data.validation_fraction > 0) return files.best();
+  return recipe.ema.decay > 0 ? files.ema() : files.model();
 }
 
 /// A file that should be there and is not is never replaced by another.
@@ -52,11 +53,6 @@ ModelCard card_of(const DatasetInfo& info, int64_t channels) {
   card.mean = info.mean;
   card.std = info.std;
   return card;
-}
-
-int64_t shorter_side(int64_t crop, double ratio) {
-  // An error of representation is undone: 224 / 0.875 is 256.
-  return static_cast<int64_t>(std::floor(static_cast<double>(crop) / ratio + 1e-9));
 }
 
 ModelCard card_of(const ModelRequest& request) {
@@ -93,7 +89,7 @@ std::vector<std::string> contradictions(const ModelRequest& request, const Model
   compare("mean", text(spread(asked.mean, weights.mean.size())), text(weights.mean));
   compare("std", text(spread(asked.std, weights.std.size())), text(weights.std));
   if (weights.crop_ratio > 0 && weights.resolution > 0)
-    compare("shorter side", request.resize, shorter_side(weights.resolution, weights.crop_ratio));
+    compare("shorter side", request.resize, prediction::shorter_side(weights.resolution, weights.crop_ratio));
   return lines;
 }
 
@@ -110,12 +106,7 @@ struct Told {
 
 void apply_resize(ModelCard& card, int64_t shorter) {
   if (shorter == 0) return;
-  if (shorter < card.resolution) {
-    throw std::invalid_argument(
-        fmt::format("--resize must be at least the crop of {}, got {}", card.resolution, shorter));
-  }
-  // Rounding down must give the shorter side back.
-  card.crop_ratio = static_cast<double>(card.resolution) / (static_cast<double>(shorter) + 0.5);
+  card.crop_ratio = prediction::crop_ratio_for(shorter, card.resolution);
 }
 
 PipelineConfig view_of(const ModelCard& card) {
@@ -185,7 +176,7 @@ TrainedModel open_model(const ModelRequest& request) {
   opened.data = request.data;
   if (recipe) {
     told.add(recipe_card(*recipe), "the run's recipe");
-    if (opened.data.empty() && !request.without_images) opened.data = recipe->data;
+    if (opened.data.empty() && !request.without_images) opened.data = recipe->data.source;
   }
   const models::ModelRow& row = row_of(told.card, file);
   take_channels(told.card, request, models::stored_channels(weights, row));
@@ -207,23 +198,16 @@ TrainedModel open_model(const ModelRequest& request) {
 }
 
 std::unique_ptr<Loader> TrainedModel::loader(const DatasetPtr& images) const {
-  LoaderOptions options;
-  options.sampler = {.batch = static_cast<size_t>(batch), .shuffle = false, .drop_last = false};
-  options.workers = default_workers();
-  return std::make_unique<Loader>(images, Pipeline(view), options);
+  return std::make_unique<Loader>(prediction::loader_in_order(images, view, batch));
 }
 
-std::string TrainedModel::input_text() const {
-  const int64_t shorter = shorter_side(view.input_size, view.crop_ratio);
-  const std::string frame = view.views > 1 ? fmt::format("{} squares along a shorter side of {}", view.views, shorter)
-                            : shorter == view.input_size ? "whole images"
-                                                         : fmt::format("cut from a shorter side of {}", shorter);
-  const std::string clip =
-      view.clip.frames > 0 ? fmt::format("{} frames of each clip, one in {}/30 s, ", view.clip.frames, view.clip.rate)
-                           : "";
-  return fmt::format("{}{} x {}, {}, {}, mean {}, deviation {} (as {} say{})", clip, view.input_size, view.input_size,
-                     view.channels == 1 ? "grey" : "color", frame, fmt::join(view.mean, " "), fmt::join(view.std, " "),
-                     view_source, view_source.ends_with("s") ? "" : "s");
+prediction::ModelInfo TrainedModel::info() const {
+  return {.model = model,
+          .attention = attention,
+          .classes = module->dimensions().row.classes,
+          .view = view,
+          .view_source = view_source,
+          .class_names = class_names};
 }
 
 DatasetPtr evenly_chosen(const DatasetPtr& dataset, size_t count) {
@@ -233,53 +217,39 @@ DatasetPtr evenly_chosen(const DatasetPtr& dataset, size_t count) {
   return std::make_shared<Subset>(dataset, std::move(indices));
 }
 
-void check_labels(const Dataset& dataset, const models::Model& model) {
-  const int64_t largest = *std::max_element(dataset.labels().begin(), dataset.labels().end());
-  const int64_t classes = model.dimensions().row.classes;
-  if (largest < classes) return;
-  throw std::runtime_error(
-      fmt::format("the data has a class {}, the weights know classes 0 to {}", largest, classes - 1));
+TorchPredictor::TorchPredictor(models::Model& model, const PipelineConfig& view)
+    : Predictor({.model = model.dimensions().row.name, .classes = model.dimensions().row.classes, .view = view}),
+      model_(model) {}
+
+TorchPredictor::TorchPredictor(const TrainedModel& trained) : Predictor(trained.info()), model_(*trained.module) {
+  set_class_names(trained.class_names);
 }
 
-Classifier::Classifier(TrainedModel model) : model_(std::move(model)), pipeline_(model_.view) {
-  const auto names = static_cast<int64_t>(model_.class_names.size());
-  const int64_t classes = model_.module->dimensions().row.classes;
-  if (names != 0 && names != classes)
-    throw std::runtime_error(fmt::format("{} classes are named, the weights have {}", names, classes));
-}
-
-at::Tensor Classifier::pixels_of(const std::string& file) const {
-  std::vector<int64_t> shape = model_.module->dimensions().sample_shape();
-  shape.insert(shape.begin(), pipeline_.views());
-  at::Tensor pixels = at::empty(shape);
-  CounterRng unused(0);
-  pipeline_.apply(read_sample(file, model_.view.clip), unused, pixels.data_ptr<float>());
-  return pixels;
-}
-
-std::vector<ClassifiedImage> Classifier::classify(const std::vector<std::string>& files, int64_t top) const {
+std::vector<float> TorchPredictor::forward(std::span<const float> inputs) {
   const at::NoGradGuard no_grad;
-  std::vector<ClassifiedImage> results;
-  std::vector<at::Tensor> pixels;
-  for (const std::string& file : files) {
-    results.push_back({file});
-    try {
-      pixels.push_back(pixels_of(file));
-    } catch (const std::exception& error) {
-      results.back().error = error.what();
-    }
-  }
-  if (pixels.empty()) return results;
-  const at::Tensor of_views = model_.module->forward(at::cat(pixels));  // [B·views,classes]
-  const at::Tensor logits = of_views.view({-1, pipeline_.views(), of_views.size(1)}).mean(1).contiguous();
-  const auto classes = static_cast<size_t>(logits.size(1));
-  const auto* row = logits.data_ptr<float>();
-  for (ClassifiedImage& result : results) {
-    if (!result.error.empty()) continue;
-    result.top = best_classes({row, classes}, top, model_.class_names);
-    row += classes;
-  }
-  return results;
+  std::vector<int64_t> shape = model_.dimensions().sample_shape();
+  shape.insert(shape.begin(), static_cast<int64_t>(inputs.size()) / c10::multiply_integers(shape));
+  // The data is only read: torch has no tensors of constants.
+  const at::Tensor logits = model_.forward(at::from_blob(const_cast<float*>(inputs.data()), shape)).contiguous();
+  return {logits.data_ptr<float>(), logits.data_ptr<float>() + logits.numel()};
+}
+
+prediction::Logits TorchPredictor::infer(const NpyArray& input, int64_t batch) {
+  const at::NoGradGuard no_grad;
+  const at::ScalarType type = model_.parameters().front().scalar_type();
+  const auto view = [&](auto values, at::ScalarType stored) {
+    return at::from_blob(const_cast<void*>(static_cast<const void*>(values.data())), input.shape(), stored);
+  };
+  const at::Tensor images = input.type() == NpyType::float64 ? view(input.values<double>(), at::kDouble)
+                                                             : view(input.values<float>(), at::kFloat);
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& part : images.split(batch)) parts.push_back(model_.forward(part.to(type)));
+  const at::Tensor logits = at::cat(parts).contiguous();
+  const auto values = [&]<class T>(T /*type*/) {
+    return std::vector<T>(logits.data_ptr<T>(), logits.data_ptr<T>() + logits.numel());
+  };
+  if (type == at::kDouble) return {logits.sizes().vec(), values(double())};
+  return {logits.sizes().vec(), values(float())};
 }
 
 }  // namespace fib::training

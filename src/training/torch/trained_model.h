@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "data/loader.h"
-#include "data/ranked_classes.h"
 #include "models/card.h"
 #include "models/torch/model.h"
+#include "prediction/predictor.h"
 
 namespace fib::training {
 
@@ -51,8 +51,8 @@ struct TrainedModel {
 
   /// Batches of these images, in their order.
   std::unique_ptr<Loader> loader(const DatasetPtr& images) const;
-  /// "28 x 28, 1 channel, whole images, mean 0.286, deviation 0.353 (from the weights)"
-  std::string input_text() const;
+  prediction::ModelInfo info() const;
+  std::string input_text() const { return info().input_text(); }
 };
 
 /// Throws std::invalid_argument where nobody says which model it is or what is said does not fit, std::runtime_error
@@ -64,27 +64,19 @@ TrainedModel open_model(const ModelRequest& request);
 /// gets its share.
 DatasetPtr evenly_chosen(const DatasetPtr& dataset, size_t count);
 
-/// Throws std::runtime_error where the data has a class that the model does not know.
-void check_labels(const Dataset& dataset, const models::Model& model);
-
-// ---- Images by name
-// ---------------------------------------------------------------------------------------------------
-
-class Classifier {
+/// A LibTorch model as a classifier.
+class TorchPredictor final : public prediction::Predictor {
  public:
-  /// Throws std::runtime_error where more or fewer classes are named than there are.
-  explicit Classifier(TrainedModel model);
+  /// Both must outlive it.
+  TorchPredictor(models::Model& model, const PipelineConfig& view);
+  explicit TorchPredictor(const TrainedModel& trained);
 
-  /// One result for each file, in their order.
-  std::vector<ClassifiedImage> classify(const std::vector<std::string>& files, int64_t top) const;
-
-  const TrainedModel& model() const { return model_; }
+  prediction::Logits infer(const NpyArray& input, int64_t batch) override;
 
  private:
-  at::Tensor pixels_of(const std::string& file) const;
+  std::vector<float> forward(std::span<const float> inputs) override;
 
-  TrainedModel model_;
-  Pipeline pipeline_;
+  models::Model& model_;
 };
 
 }  // namespace fib::training

@@ -11,27 +11,29 @@
 
 namespace fib::training {
 
-Trainer::Trainer(Experiment experiment, ProcessGroup& group, const RunDirectory* directory, Observer& observer)
+Trainer::Trainer(Experiment experiment, ProcessGroup& group, const RunDirectory* directory, Observer& observer,
+                 CancelToken cancel)
     : experiment_(std::move(experiment)),
       group_(group),
       directory_(directory),
       observer_(observer),
+      cancel_(std::move(cancel)),
       step_(*experiment_.task, experiment_.hook.get(), recipe(), group),
-      schedule_(Schedule::of(recipe())),
+      schedule_(Schedule::of(recipe().schedule, recipe().optimizer.peak_lr())),
       steps_per_epoch_(experiment_.task->steps_per_epoch()) {}
 
 RunFacts Trainer::facts() {
   const TaskFacts task = experiment_.task->facts();
-  return {.model = recipe().model,
-          .attention = recipe().attention,
-          .data = recipe().data,
+  return {.model = recipe().model.name,
+          .attention = recipe().model.attention,
+          .data = recipe().data.source,
           .samples = task.samples,
           .judged_by = task.judged_by.empty() ? task.samples : task.judged_by,
           .parameters = step_.parameters().parameters(),
           .train_samples = task.train,
           .validation_samples = task.validation,
           .test_samples = task.test,
-          .batch = recipe().batch,
+          .batch = recipe().optimizer.batch,
           .first_step = state_.step,
           .steps = total_steps(),
           .evaluation_samples = evaluation_samples(),
@@ -49,7 +51,7 @@ Trainer::Outcome Trainer::run() {
   observer_.started(facts());
   try {
     return run_epochs();
-  } catch (const Interrupted&) {
+  } catch (const Cancelled&) {
     return Outcome::stopped;
   } catch (const LostRank& error) {
     if (directory_ == nullptr) throw;
@@ -85,7 +87,7 @@ void Trainer::train_until_epoch_ends_or_stop() {
     state_.train_seconds += watch.seconds();
     session_seconds_ += watch.seconds();
     // The end of an epoch is saved after its evaluation.
-    const bool due = recipe().checkpoint_every > 0 && state_.step % recipe().checkpoint_every == 0;
+    const bool due = recipe().run.checkpoint_every > 0 && state_.step % recipe().run.checkpoint_every == 0;
     if (due && state_.step % steps_per_epoch_ != 0) save();
   }
 }
@@ -104,7 +106,7 @@ void Trainer::train_step(const TaskBatch& batch) {
 /// yet. Statistics of BatchNorm had, so a model that has them is left to its last checkpoint.
 double Trainer::loss_or_save(const TaskBatch& batch) {
   try {
-    const TrainingStep::Loss loss = step_.gradients(batch, state_.step, observer_.wants_stop());
+    const TrainingStep::Loss loss = step_.gradients(batch, state_.step, cancel_.requested());
     stopping_ = loss.stop;
     return loss.mean;
   } catch (const LostRank&) {
@@ -123,12 +125,12 @@ void Trainer::account(double loss, double lr, double norm) {
   observer_.stepped({.step = state_.step,
                      .steps = total_steps(),
                      .epoch = (state_.step - 1) / steps_per_epoch_ + 1,
-                     .epochs = recipe().epochs,
-                     .samples = recipe().batch,
+                     .epochs = recipe().schedule.epochs,
+                     .samples = recipe().optimizer.batch,
                      .loss = loss,
                      .lr = lr,
                      .norm = norm});
-  if (state_.step % recipe().log_every == 0) log_window(lr, norm);
+  if (state_.step % recipe().run.log_every == 0) log_window(lr, norm);
 }
 
 void Trainer::log_window(double lr, double norm) {
@@ -147,7 +149,7 @@ void Trainer::diverge(double loss, double lr) const {
   if (directory_ != nullptr)
     text +=
         fmt::format("; the last good checkpoint is step {} in '{}'", saved_step_, directory_->files().root.string());
-  throw Diverged(text + "; a lower --lr or a smaller --clip may help");
+  throw Diverged(text + "; a lower --lr or a smaller --grad-clip may help");
 }
 
 }  // namespace fib::training

@@ -23,19 +23,20 @@ struct Diverged : std::runtime_error {
 class Trainer {
  public:
   /// `directory` is null in all processes but the first, which alone writes.
-  Trainer(Experiment experiment, ProcessGroup& group, const RunDirectory* directory, Observer& observer);
+  Trainer(Experiment experiment, ProcessGroup& group, const RunDirectory* directory, Observer& observer,
+          CancelToken cancel = {});
 
   /// Continues from state.pt. Throws where it was written with a recipe that differs in what decides the result.
   void resume();
 
   enum class Outcome { finished, stopped };
-  /// To the last step, or until the observer wants to stop. All files are as of then.
+  /// To the last step, or until it is cancelled. All files are as of then.
   /// Throws LostRank with what can be resumed when another process is gone.
   Outcome run();
 
   const RunState& state() const { return state_; }
   const Experiment& experiment() const { return experiment_; }
-  int64_t total_steps() const { return steps_per_epoch_ * recipe().epochs; }
+  int64_t total_steps() const { return steps_per_epoch_ * recipe().schedule.epochs; }
 
  private:
   const Recipe& recipe() const { return experiment_.recipe; }
@@ -76,6 +77,7 @@ class Trainer {
   ProcessGroup& group_;
   const RunDirectory* directory_;
   Observer& observer_;
+  CancelToken cancel_;
   TrainingStep step_;
   Schedule schedule_;
   int64_t steps_per_epoch_;

@@ -21,7 +21,7 @@ Split split_of(const EvaluationFacts& facts) { return facts.split == "test" ? Sp
 }  // namespace
 
 bool Trainer::evaluation_due(int64_t epoch) const {
-  const bool due = epoch % recipe().eval_every == 0 || epoch == recipe().epochs;
+  const bool due = epoch % recipe().run.eval_every == 0 || epoch == recipe().schedule.epochs;
   return due && experiment_.task->facts().validation > 0;
 }
 
@@ -29,12 +29,12 @@ int64_t Trainer::evaluation_samples() {
   const TaskFacts task = experiment_.task->facts();
   const int64_t kinds = step_.optimizer().averages() && !task.judges_averages_only ? 2 : 1;
   int64_t sum = task.test;
-  for (int64_t epoch = state_.evaluated_epochs + 1; epoch <= recipe().epochs; ++epoch)
+  for (int64_t epoch = state_.evaluated_epochs + 1; epoch <= recipe().schedule.epochs; ++epoch)
     if (evaluation_due(epoch)) sum += kinds * task.validation;
   return sum;
 }
 
-/// Interrupted, it leaves the run as it was before, so that a resumed one closes the epoch as if nothing had happened.
+/// Cancelled, it leaves the run as it was before, so that a resumed one closes the epoch as if nothing had happened.
 void Trainer::close_epoch() {
   RunState before = state_;
   if (log_) before.log = log_->sync();
@@ -44,7 +44,7 @@ void Trainer::close_epoch() {
     state_.epoch = {};
     if (evaluation_due(epoch)) evaluate_epoch(epoch);
     state_.evaluated_epochs = epoch;
-  } catch (const Interrupted&) {
+  } catch (const Cancelled&) {
     save(before);
     throw;
   } catch (const LostRank&) {
@@ -72,7 +72,7 @@ void Trainer::evaluate_epoch(int64_t epoch) {
 Evaluation Trainer::evaluate_weights(Split split, bool averaged) {
   const std::string name = split == Split::test ? "test" : "validation";
   const EvaluationHooks hooks{.progress = [&](int64_t done, int64_t total) { observer_.evaluating(name, done, total); },
-                              .wants_stop = [&] { return observer_.wants_stop(); }};
+                              .cancel = cancel_};
   const ValuesInPlace values(step_.parameters(), averaged ? &step_.optimizer().average() : nullptr);
   return experiment_.task->evaluate(split, group_, hooks);
 }
@@ -95,7 +95,7 @@ void Trainer::choose(const EvaluationFacts& facts) {
 /// they are kept.
 EvaluationFacts Trainer::test() {
   const bool averages = step_.optimizer().averages();
-  EvaluationFacts facts{.split = "test", .weights = averages ? "ema" : "model", .epoch = recipe().epochs};
+  EvaluationFacts facts{.split = "test", .weights = averages ? "ema" : "model", .epoch = recipe().schedule.epochs};
   if (state_.best.weights.empty()) {
     facts.result = evaluate_weights(Split::test, averages);
     return facts;
@@ -119,19 +119,19 @@ void Trainer::finish() {
 
 Summary Trainer::summary(const EvaluationFacts& tested) {
   const RunFacts run = facts();
-  Summary s{.task = recipe().task,
+  Summary s{.task = recipe().run.task,
             .samples = run.samples,
             .judged_by = run.judged_by,
             .score = experiment_.task->facts().score,
             .model = run.model,
             .attention = run.attention,
             .data = run.data,
-            .seed = recipe().seed,
+            .seed = recipe().run.seed,
             .parameters = run.parameters,
             .train_samples = run.train_samples,
-            .epochs = recipe().epochs,
+            .epochs = recipe().schedule.epochs,
             .steps = run.steps,
-            .batch = recipe().batch,
+            .batch = recipe().optimizer.batch,
             .processes = run.world,
             .threads = at::get_num_threads(),
             .machine = machine_name(),
@@ -148,17 +148,18 @@ Summary Trainer::summary(const EvaluationFacts& tested) {
 
 /// A resumed run that had nothing left to do has no speed to tell.
 void Trainer::add_speed(Summary& s) {
-  const int64_t parts = group_.world() * recipe().accumulate;
-  const std::optional<AttentionFacts> attention = experiment_.task->attention(recipe().batch / parts);
+  const int64_t parts = group_.world() * recipe().optimizer.accumulate;
+  const std::optional<AttentionFacts> attention = experiment_.task->attention(recipe().optimizer.batch / parts);
   if (attention)
     s.attention_cost = {.pruning_ratio = attention->pruning_ratio,
                         .pruning_ratio_with_cls = attention->pruning_ratio_with_cls};
   if (session_steps_ == 0) return;
   const double step_seconds = session_seconds_ / static_cast<double>(session_steps_);
-  s.speed = {.samples_per_second = static_cast<double>(recipe().batch) / step_seconds,
-             .step_ms = step_seconds * 1e3,
-             .data_wait_ms = data_seconds_ / static_cast<double>(session_steps_) * 1e3,
-             .attention_ms = attention ? attention->seconds * static_cast<double>(recipe().accumulate) * 1e3 : 0};
+  s.speed = {
+      .samples_per_second = static_cast<double>(recipe().optimizer.batch) / step_seconds,
+      .step_ms = step_seconds * 1e3,
+      .data_wait_ms = data_seconds_ / static_cast<double>(session_steps_) * 1e3,
+      .attention_ms = attention ? attention->seconds * static_cast<double>(recipe().optimizer.accumulate) * 1e3 : 0};
 }
 
 }  // namespace fib::training

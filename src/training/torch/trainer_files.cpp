@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/torch/weights.h"
-#include "training/recipe/toml.h"
+#include "training/recipe/options.h"
 #include "training/torch/trainer.h"
 
 namespace fib::training {
@@ -79,7 +79,7 @@ void Trainer::resume() {
 
 void Trainer::restore(const Checkpoint& checkpoint) {
   Recipe stored;
-  read_toml(stored, checkpoint.config, directory_->files().state().string());
+  read_toml(stored, checkpoint.config, directory_->files().state().string(), OptionNames::current_or_former);
   const auto differing = differing_keys(stored, recipe());
   if (!differing.empty())
     throw std::invalid_argument(fmt::format("the checkpoint in '{}' was made with other values of: {}",

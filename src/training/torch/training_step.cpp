@@ -9,10 +9,10 @@ namespace {
 /// Keeps the draws of dropout apart from all other uses of the seed.
 constexpr uint64_t kDropoutStream = 0x64726f70;
 
-GroupOptions group_options(const Task& task, const Recipe& recipe) {
-  return {.weight_decay = recipe.weight_decay,
-          .decay_all = recipe.decay_on == "all",
-          .layer_decay = recipe.layer_decay,
+GroupOptions group_options(const Task& task, const OptimizerSettings& settings) {
+  return {.weight_decay = settings.weight_decay,
+          .decay_all = settings.weight_decay_on == "all",
+          .layer_decay = settings.layer_decay,
           .stages = task.stages()};
 }
 
@@ -21,25 +21,26 @@ GroupOptions group_options(const Task& task, const Recipe& recipe) {
 TrainingStep::TrainingStep(Task& task, StepHook* hook, const Recipe& recipe, ProcessGroup& group)
     : task_(task),
       hook_(hook),
-      seed_(static_cast<uint64_t>(recipe.seed)),
-      parts_(recipe.accumulate),
+      seed_(static_cast<uint64_t>(recipe.run.seed)),
+      parts_(recipe.optimizer.accumulate),
       group_(group),
       parameters_(task.network()),
-      optimizer_(parameters_, parameter_groups(parameters_, group_options(task, recipe)), OptimizerOptions::of(recipe)),
+      optimizer_(parameters_, parameter_groups(parameters_, group_options(task, recipe.optimizer)),
+                 OptimizerOptions::of(recipe.optimizer, recipe.ema)),
       reducer_(parameters_, group) {
   // The same everywhere already, unless machines differ in how they compute or which weights they were given.
   group_.broadcast(parameters_.values());
   if (optimizer_.averages()) group_.broadcast(optimizer_.average());
 }
 
-TrainingStep::Loss TrainingStep::gradients(const TaskBatch& batch, int64_t step, bool wants_stop) {
+TrainingStep::Loss TrainingStep::gradients(const TaskBatch& batch, int64_t step, bool stop) {
   parameters_.zero_gradients();
   // What a task draws depends on the step alone, so a resumed run draws what an uninterrupted one would.
   const CounterRng draws(seed_, {kDropoutStream, static_cast<uint64_t>(step), static_cast<uint64_t>(group_.rank())});
   torch::manual_seed(draws.at(0));
   const double loss = backward(batch);
   if (parameters_.has_buffers()) group_.broadcast(parameters_.buffers());
-  const at::Tensor sums = at::tensor({loss, wants_stop ? 1.0 : 0.0}, at::kDouble);
+  const at::Tensor sums = at::tensor({loss, stop ? 1.0 : 0.0}, at::kDouble);
   group_.sum(sums);
   return {.mean = sums[0].item<double>() / group_.world(), .stop = sums[1].item<double>() > 0};
 }

@@ -20,7 +20,7 @@ class TrainingStep {
   };
   /// Gradients of step `step`, counted from 0, of this process's part of the batch. Throws LostRank, and then
   /// parameters are as they were.
-  Loss gradients(const TaskBatch& batch, int64_t step, bool wants_stop = false);
+  Loss gradients(const TaskBatch& batch, int64_t step, bool stop = false);
   /// Changes the parameters; the norm of the gradient before clipping. Where it is not finite nothing was changed.
   double update(double lr) { return optimizer_.step(lr, 1.0 / group_.world()); }
 

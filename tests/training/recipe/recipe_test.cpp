@@ -6,7 +6,6 @@
 
 #include "files.h"
 #include "training/recipe/options.h"
-#include "training/recipe/toml.h"
 
 namespace fib::training {
 namespace {
@@ -46,16 +45,16 @@ Recipe unusual() {
   Recipe recipe;
   for (const Option& option : options()) {
     if (!option.choices.empty()) option.set(recipe, option.choices.back());
-    if (const auto* number = std::get_if<double Recipe::*>(&option.field)) recipe.** number = 1.0 / 3.0;
-    if (const auto* integer = std::get_if<int64_t Recipe::*>(&option.field)) recipe.** integer += 7;
-    if (const auto* on = std::get_if<bool Recipe::*>(&option.field)) recipe.** on = !(recipe.**on);
-    if (const auto* span = std::get_if<Span Recipe::*>(&option.field)) recipe.** span = {1.0 / 7.0, 0.1 + 0.2};
+    if (const auto* number = std::get_if<Field<double>>(&option.field)) number->write(recipe) = 1.0 / 3.0;
+    if (const auto* integer = std::get_if<Field<int64_t>>(&option.field)) integer->write(recipe) += 7;
+    if (const auto* on = std::get_if<Field<bool>>(&option.field)) on->write(recipe) = !on->read(recipe);
+    if (const auto* span = std::get_if<Field<Span>>(&option.field)) span->write(recipe) = {1.0 / 7.0, 0.1 + 0.2};
   }
-  recipe.crop_sides = {1 + 1.0 / 7.0, 300.1};  // what has narrower bounds
-  recipe.eval_crops = 3;
-  recipe.weights = "a \"quoted\" \\path\\ with ü";
-  recipe.eps = std::numeric_limits<double>::denorm_min();
-  recipe.clip = 1e300;
+  recipe.augment.crop_sides = {1 + 1.0 / 7.0, 300.1};  // what has narrower bounds
+  recipe.augment.eval_crops = 3;
+  recipe.model.weights = "a \"quoted\" \\path\\ with ü";
+  recipe.optimizer.eps = std::numeric_limits<double>::denorm_min();
+  recipe.optimizer.grad_clip = 1e300;
   return recipe;
 }
 
@@ -69,9 +68,9 @@ TEST(Recipe, survives_toml_to_the_bit) {
 TEST(Recipe, takes_from_toml_only_what_it_says) {
   Recipe recipe;
   read_toml(recipe, "[optimizer]\nlr = 1\n[augment]\ncrop_scale = [0.5, 1]\n", "x.toml");
-  EXPECT_EQ(recipe.lr, 1.0) << "an integer serves as a number";
-  EXPECT_EQ(recipe.crop_scale, (Span{0.5, 1}));
-  EXPECT_EQ(recipe.batch, Recipe().batch);
+  EXPECT_EQ(recipe.optimizer.lr, 1.0) << "an integer serves as a number";
+  EXPECT_EQ(recipe.augment.crop_scale, (Span{0.5, 1}));
+  EXPECT_EQ(recipe.optimizer.batch, Recipe().optimizer.batch);
 }
 
 TEST(Recipe, refuses_unknown_keys_with_the_nearest) {
@@ -81,6 +80,23 @@ TEST(Recipe, refuses_unknown_keys_with_the_nearest) {
   EXPECT_TRUE(mentions(toml_error("[optimiser]\nlr = 1.0\n"), "'optimizer'"));
   EXPECT_TRUE(mentions(toml_error("[data]\nlr = 1.0\n"), "[optimizer]"));
   EXPECT_TRUE(mentions(toml_error("lr = 1.0\n"), "belongs below [optimizer]"));
+}
+
+TEST(Recipe, refuses_former_names_with_the_new_one) {
+  EXPECT_EQ(toml_error("[optimizer]\nclip = 1.0\n"), "x.toml:2: option 'clip' is called 'grad_clip' now");
+  EXPECT_EQ(renamed_flag("--mix-switch"), "--mixup-switch-prob");
+  EXPECT_EQ(renamed_flag("--lr"), std::nullopt);
+  for (const RenamedOption& renamed : renamed_options()) EXPECT_NO_THROW(find_option(renamed.now)) << renamed.before;
+}
+
+TEST(Recipe, of_a_run_of_an_earlier_version_is_read_with_its_former_names) {
+  Recipe recipe;
+  read_toml(recipe, "[optimizer]\nclip = 0.25\nsmoothing = 0.2\ndecay_on = \"all\"\n[adapt]\nadapt_fade = 0.75\n",
+            "config.toml", OptionNames::current_or_former);
+  EXPECT_EQ(recipe.optimizer.grad_clip, 0.25);
+  EXPECT_EQ(recipe.optimizer.label_smoothing, 0.2);
+  EXPECT_EQ(recipe.optimizer.weight_decay_on, "all");
+  EXPECT_EQ(recipe.adapt.fade_fraction, 0.75);
 }
 
 TEST(Recipe, is_refused_in_one_line_whatever_it_holds) {
@@ -113,7 +129,7 @@ TEST(Recipe, refuses_values_that_do_not_fit) {
 TEST(Options, that_count_something_have_an_end) {
   Recipe recipe;
   for (const Option& option : options()) {
-    if (!std::holds_alternative<int64_t Recipe::*>(option.field)) continue;
+    if (!option.holds<int64_t>()) continue;
     if (option.key == "seed" || option.key == "split_seed") continue;  // all of their bits are used
     const std::string error = error_of([&] { option.set(recipe, int64_t{4294967297}); });
     EXPECT_TRUE(mentions(error, option.key + ": received 4294967297, accepted an integer from ")) << option.key;
@@ -126,9 +142,9 @@ TEST(Options, that_count_something_have_an_end) {
 TEST(Recipe, parses_what_people_type) {
   Recipe recipe;
   find_option("crop_ratio").parse(recipe, "0.75,1.5");
-  EXPECT_EQ(recipe.crop_ratio, (Span{0.75, 1.5}));
+  EXPECT_EQ(recipe.augment.crop_ratio, (Span{0.75, 1.5}));
   find_option("skip_bad").parse(recipe, "true");
-  EXPECT_TRUE(recipe.skip_bad);
+  EXPECT_TRUE(recipe.data.skip_bad);
   EXPECT_TRUE(mentions(error_of([&] { find_option("batch").parse(recipe, "64x"); }), "received '64x'"));
   EXPECT_TRUE(mentions(error_of([&] { find_option("data").parse(recipe, "a\nb"); }), "one line"));
   EXPECT_EQ(error_of([&] { find_option("data").parse(recipe, "folder:\xff"); }),
@@ -138,20 +154,20 @@ TEST(Recipe, parses_what_people_type) {
 
 TEST(Recipe, refuses_options_that_do_not_go_together) {
   Recipe recipe;
-  recipe.accumulate = 5;
+  recipe.optimizer.accumulate = 5;
   EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "accumulate"));
   recipe = {};
-  recipe.schedule = "milestones";
+  recipe.schedule.name = "milestones";
   EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "milestones is empty"));
   recipe = {};
-  recipe.min_lr = 1;
+  recipe.schedule.min_lr = 1;
   EXPECT_TRUE(mentions(error_of([&] { check_recipe(recipe); }), "min_lr"));
 }
 
 TEST(Recipe, lists_numbers_in_both_spellings) {
   Recipe typed, read;
   find_option("milestones").parse(typed, "11,14");
-  EXPECT_EQ(typed.milestones, (std::vector<double>{11, 14}));
+  EXPECT_EQ(typed.schedule.milestones, (std::vector<double>{11, 14}));
   read_toml(read, "[schedule]\nmilestones = [11, 14.0]\n", "here");
   EXPECT_EQ(read, typed);
   Recipe again;
@@ -163,9 +179,9 @@ TEST(Recipe, lists_numbers_in_both_spellings) {
 
 TEST(Recipe, names_the_keys_in_which_two_differ) {
   Recipe a, b;
-  b.attention = "full";
-  b.lr = 0.5;
-  b.workers = 7;
+  b.model.attention = "full";
+  b.optimizer.lr = 0.5;
+  b.data.workers = 7;
   EXPECT_EQ(differing_keys(a, b), (std::vector<std::string>{"attention", "lr"}));
 }
 

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "training/recipe/recipe.h"
+
 namespace fib::training {
 namespace {
 
@@ -64,25 +66,28 @@ TEST(Average, by_warmup_or_constant) {
   EXPECT_DOUBLE_EQ((AverageSchedule{.name = "constant", .most = 0.99992}.decay(1)), 0.99992);
 }
 
+Schedule schedule_of(const Recipe& recipe) { return Schedule::of(recipe.schedule, recipe.optimizer.peak_lr()); }
+
 TEST(Schedule, shortens_a_warmup_that_the_run_has_no_time_for) {
   Recipe recipe;
-  recipe.epochs = 1;
-  recipe.warmup_epochs = 1;
-  EXPECT_DOUBLE_EQ(Schedule::of(recipe).warmup_epochs, 0.1);
-  EXPECT_DOUBLE_EQ(Schedule::of(recipe).rate(10, 100), recipe.lr);
-  recipe.schedule = "epoch";
-  EXPECT_DOUBLE_EQ(Schedule::of(recipe).rate(0, 100), recipe.lr) << "a whole epoch at warmup_lr would learn nothing";
-  recipe.epochs = 2;
-  EXPECT_DOUBLE_EQ(Schedule::of(recipe).warmup_epochs, 1) << "what fits is left alone";
+  recipe.schedule.epochs = 1;
+  recipe.schedule.warmup_epochs = 1;
+  EXPECT_DOUBLE_EQ(schedule_of(recipe).warmup_epochs, 0.1);
+  EXPECT_DOUBLE_EQ(schedule_of(recipe).rate(10, 100), recipe.optimizer.lr);
+  recipe.schedule.name = "epoch";
+  EXPECT_DOUBLE_EQ(schedule_of(recipe).rate(0, 100), recipe.optimizer.lr)
+      << "a whole epoch at warmup_lr would learn nothing";
+  recipe.schedule.epochs = 2;
+  EXPECT_DOUBLE_EQ(schedule_of(recipe).warmup_epochs, 1) << "what fits is left alone";
 }
 
 TEST(Schedule, scales_with_the_batch_where_the_recipe_says_so) {
   Recipe recipe;
-  recipe.lr = 1e-3;
-  recipe.batch = 64;
-  EXPECT_DOUBLE_EQ(Schedule::of(recipe).peak, 1e-3);
-  recipe.lr_batch = 256;
-  EXPECT_DOUBLE_EQ(Schedule::of(recipe).peak, 0.25e-3);
+  recipe.optimizer.lr = 1e-3;
+  recipe.optimizer.batch = 64;
+  EXPECT_DOUBLE_EQ(schedule_of(recipe).peak, 1e-3);
+  recipe.optimizer.lr_batch = 256;
+  EXPECT_DOUBLE_EQ(schedule_of(recipe).peak, 0.25e-3);
 }
 
 }  // namespace

@@ -119,8 +119,8 @@ TEST(Answer, has_the_output_of_every_block) {
 
 Recipe small_adaptation() {
   Recipe recipe = adaptation_recipe();
-  recipe.model = "mini_vit";
-  recipe.lr = 1e-3;
+  recipe.model.name = "mini_vit";
+  recipe.optimizer.lr = 1e-3;
   return recipe;
 }
 
@@ -153,9 +153,9 @@ TEST(Adaptation, costs_nothing_before_the_first_pair_fades) {
 TEST(Adaptation, refuses_blocks_that_it_cannot_watch) {
   const models::ModelPtr mvit = models::make("mini_mvitv2");
   Recipe recipe = small_adaptation();
-  recipe.model = "mini_mvitv2";
+  recipe.model.name = "mini_mvitv2";
   EXPECT_TRUE(mentions(test::error_of([&] { AdaptationTask(recipe, mvit, {mvit, {}}); }), "adapt_features must be 0"));
-  recipe.adapt_features = 0;
+  recipe.adapt.features = 0;
   EXPECT_NO_THROW(AdaptationTask(recipe, mvit, {mvit, {}}));
 }
 

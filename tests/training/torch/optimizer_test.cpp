@@ -176,7 +176,7 @@ TEST(AdamW, gives_groups_their_own_rate_and_decay) {
 TEST(AdamW, clips_the_norm_of_the_whole_gradient) {
   Net net;
   FlatParameters flat(net);
-  Optimizer clipped(flat, one_group(flat), {.update = {.beta1 = 0}, .clip = 1});
+  Optimizer clipped(flat, one_group(flat), {.update = {.beta1 = 0}, .grad_clip = 1});
   flat.gradients().fill_(3);
   const double norm = 3 * std::sqrt(static_cast<double>(flat.trained()));
   EXPECT_NEAR(clipped.step(0.1), norm, 1e-4) << "the norm before clipping";
@@ -207,7 +207,7 @@ TEST(Optimizer, does_not_depend_on_the_number_of_threads) {
     net->weight.normal_();
     net->bias.normal_();
     FlatParameters flat(*net);
-    Optimizer optimizer(flat, one_group(flat, 0.1), {.name = name, .clip = 0.5, .average = {.most = 0.99}});
+    Optimizer optimizer(flat, one_group(flat, 0.1), {.name = name, .grad_clip = 0.5, .average = {.most = 0.99}});
     for (int i = 0; i < 3; ++i) {
       flat.gradients().normal_();
       optimizer.step(0.01);

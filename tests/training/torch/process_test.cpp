@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "few_threads.h"
 #include "files.h"
@@ -134,8 +135,12 @@ TEST(ProcessGroup, gives_up_a_process_without_a_sign_of_life) {
 TEST(ProcessGroup, stops_waiting_when_asked) {
   EXPECT_TRUE(both([](const Launch& launch) {
     const auto begin = std::chrono::steady_clock::now();
-    const auto late = [&] { return std::chrono::steady_clock::now() - begin > std::chrono::seconds(2); };
-    ProcessGroup group(launch, {.wants_stop = late});
+    CancelSource cancel;
+    ProcessGroup group(launch, {.cancel = cancel.token()});
+    const std::jthread late([&] {
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+      cancel.request();
+    });
     if (launch.rank == 1) {
       ::sleep(8);
       return true;
@@ -181,7 +186,9 @@ TEST(Meeting, waits_for_the_first_process_and_says_where) {
   const Launch launch{.rank = 1, .world = 2, .local_world = 2, .port = free_port()};
   const std::string error = error_of([&] { ProcessGroup group(launch, {.peer_timeout = 1}); });
   EXPECT_TRUE(mentions(error, "rank 0 at 127.0.0.1:"));
-  const std::string stopped = error_of([&] { ProcessGroup group(launch, {.wants_stop = [] { return true; }}); });
+  CancelSource cancel;
+  cancel.request();
+  const std::string stopped = error_of([&] { ProcessGroup group(launch, {.cancel = cancel.token()}); });
   EXPECT_TRUE(mentions(stopped, "stopped while waiting for rank 0"));
 }
 

@@ -54,12 +54,11 @@ models::ModelPtr mini(const char* attention = "fibottention") {
   return models::make("mini_vit", options);
 }
 
-Recipe half() {
-  Recipe recipe;
-  recipe.prune_ratio = 0.5;
-  recipe.prune_interval = 2;
-  recipe.ema = 0;
-  return recipe;
+PruningSettings half() {
+  PruningSettings settings;
+  settings.ratio = 0.5;
+  settings.interval = 2;
+  return settings;
 }
 
 /// A few steps on random pictures, as the trainer makes them.

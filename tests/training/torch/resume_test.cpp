@@ -27,13 +27,13 @@ TEST(Trainer, ends_with_the_same_bits_wherever_it_was_stopped) {
 /// Every optimizer, schedule, average and rule of decay that is not the default.
 TEST(Trainer, resumes_to_the_bit_with_every_choice_of_the_recipe) {
   std::vector<Recipe> recipes(4, random_recipe());
-  recipes[0].optimizer = "sgd";
-  recipes[0].decay_on = "all";
-  recipes[1].schedule = "milestones";
-  recipes[1].milestones = {0.5, 1};
-  recipes[2].ema_rule = "power";
-  recipes[3].ema_rule = "constant";
-  recipes[3].schedule = "epoch";
+  recipes[0].optimizer.name = "sgd";
+  recipes[0].optimizer.weight_decay_on = "all";
+  recipes[1].schedule.name = "milestones";
+  recipes[1].schedule.milestones = {0.5, 1};
+  recipes[2].ema.rule = "power";
+  recipes[3].ema.rule = "constant";
+  recipes[3].schedule.name = "epoch";
   for (const Recipe& recipe : recipes) {
     const TemporaryDirectory whole, stopped, plain;
     train_with_stops(whole.path(), {}, recipe);
@@ -51,9 +51,10 @@ class StopsWhileEvaluating : public Recorder {
  public:
   explicit StopsWhileEvaluating(int64_t batches) : left_(batches) {}
   void evaluating(const std::string& split, int64_t, int64_t) override {
-    if (--left_ == 0) where = split;
+    if (--left_ > 0) return;
+    if (left_ == 0) where = split;
+    cancel.request();
   }
-  bool wants_stop() override { return left_ <= 0; }
 
   std::string where;
 
@@ -71,7 +72,7 @@ TEST(Trainer, stops_within_an_evaluation_and_ends_with_the_same_bits) {
     {
       StopsWhileEvaluating observer(batches);
       const RunDirectory run(stopped.path());
-      Trainer trainer(experiment_of(random_recipe()), alone, &run, observer);
+      Trainer trainer(experiment_of(random_recipe()), alone, &run, observer, observer.cancel.token());
       EXPECT_EQ(trainer.run(), Trainer::Outcome::stopped);
       EXPECT_EQ(observer.where, batches < 9 ? "validation" : "test");
       EXPECT_FALSE(std::filesystem::exists(run.files().summary()));
@@ -91,15 +92,11 @@ class StopsBeforeEvaluating : public Recorder {
  public:
   void stepped(const StepFacts& facts) override {
     Recorder::stepped(facts);
-    wants_ = facts.step == facts.steps / facts.epochs;
+    if (facts.step == facts.steps / facts.epochs) cancel.request();
   }
   void evaluating(const std::string&, int64_t, int64_t) override { ++batches; }
-  bool wants_stop() override { return wants_; }
 
   int batches = 0;
-
- private:
-  bool wants_ = false;
 };
 
 /// One of a large model takes longer than anyone waits.
@@ -108,7 +105,7 @@ TEST(Trainer, does_not_finish_a_batch_of_an_evaluation_that_it_stops) {
   ProcessGroup alone;
   StopsBeforeEvaluating observer;
   const RunDirectory run(directory.path());
-  Trainer trainer(experiment_of(random_recipe()), alone, &run, observer);
+  Trainer trainer(experiment_of(random_recipe()), alone, &run, observer, observer.cancel.token());
   EXPECT_EQ(trainer.run(), Trainer::Outcome::stopped);
   EXPECT_EQ(observer.batches, 0);
   EXPECT_TRUE(observer.evaluations.empty());
@@ -118,7 +115,7 @@ TEST(Trainer, refuses_a_checkpoint_of_another_recipe) {
   const TemporaryDirectory directory;
   train_with_stops(directory.path(), {});
   Recipe other = random_recipe();
-  other.weight_decay = 0.5;
+  other.optimizer.weight_decay = 0.5;
   ProcessGroup alone;
   Recorder recorder;
   const RunDirectory run(directory.path());

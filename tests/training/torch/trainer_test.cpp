@@ -30,7 +30,7 @@ struct Expected {
 };
 
 Expected step_by_hand(const Recipe& r, const std::map<std::string, at::Tensor>& start, Batch batch) {
-  const models::ModelPtr model = models::make(r.model, model_options(r, {.classes = 4}));
+  const models::ModelPtr model = models::make(r.model.name, model_options(r, {.classes = 4}));
   {
     const torch::NoGradGuard no_grad;
     for (auto& item : model->named_parameters()) item.value().copy_(start.at(item.key()));
@@ -40,20 +40,22 @@ Expected step_by_hand(const Recipe& r, const std::map<std::string, at::Tensor>& 
   const at::Tensor images = at::from_blob(batch.images.data(), {count, 3, 16, 16}).to(at::kDouble);
   const at::Tensor logits = model->forward(images);
   const at::Tensor log_p = logits - logits.exp().sum(1, true).log();
-  at::Tensor targets = at::full({count, 4}, r.smoothing / 4, at::kDouble);
-  for (int64_t i = 0; i < count; ++i) targets[i][batch.labels[static_cast<size_t>(i)]] += 1 - r.smoothing;
+  at::Tensor targets = at::full({count, 4}, r.optimizer.label_smoothing / 4, at::kDouble);
+  for (int64_t i = 0; i < count; ++i)
+    targets[i][batch.labels[static_cast<size_t>(i)]] += 1 - r.optimizer.label_smoothing;
   (-(targets * log_p).sum() / count).backward();
 
   Expected expected;
   for (const auto& item : model->named_parameters()) expected.norm += item.value().grad().pow(2).sum().item<double>();
   expected.norm = std::sqrt(expected.norm);
-  const double scale = std::min(1.0, r.clip / (expected.norm + 1e-6));
+  const double scale = std::min(1.0, r.optimizer.grad_clip / (expected.norm + 1e-6));
   for (const auto& item : model->named_parameters()) {
     const at::Tensor p = item.value().detach(), g = item.value().grad() * scale;
     const bool decays = p.dim() > 1 && item.key() != "pos_embed" && item.key() != "cls_token";
-    const at::Tensor m = (1 - r.beta1) * g, v = (1 - r.beta2) * g * g;
-    const at::Tensor mean = m / (1 - r.beta1), square = v / (1 - r.beta2);
-    const at::Tensor next = p * (decays ? 1 - r.lr * r.weight_decay : 1.0) - r.lr * mean / (square.sqrt() + r.eps);
+    const at::Tensor m = (1 - r.optimizer.beta1) * g, v = (1 - r.optimizer.beta2) * g * g;
+    const at::Tensor mean = m / (1 - r.optimizer.beta1), square = v / (1 - r.optimizer.beta2);
+    const at::Tensor next = p * (decays ? 1 - r.optimizer.lr * r.optimizer.weight_decay : 1.0) -
+                            r.optimizer.lr * mean / (square.sqrt() + r.optimizer.eps);
     const double d = 2.0 / 11.0;
     expected.values[item.key()] = next;
     expected.average[item.key()] = d * p + (1 - d) * next;
@@ -70,8 +72,8 @@ double largest_difference(const std::map<std::string, at::Tensor>& a, const std:
 
 TEST(Trainer, takes_a_step_as_computed_by_hand_in_float64) {
   Recipe recipe = small_recipe();
-  recipe.epochs = 1;
-  recipe.clip = 0.5;
+  recipe.schedule.epochs = 1;
+  recipe.optimizer.grad_clip = 0.5;
   Experiment experiment = experiment_of(recipe, 8);
   const models::ModelPtr model = model_of(experiment);
   const auto start = parameters_of(*model);
@@ -82,9 +84,9 @@ TEST(Trainer, takes_a_step_as_computed_by_hand_in_float64) {
   const RunDirectory run(directory.path());
   Trainer(std::move(experiment), alone, &run, recorder).run();
   ASSERT_EQ(recorder.steps.size(), 1U);
-  EXPECT_GT(expected.norm, recipe.clip) << "clipping is part of the case";
+  EXPECT_GT(expected.norm, recipe.optimizer.grad_clip) << "clipping is part of the case";
   EXPECT_NEAR(recorder.steps[0].norm, expected.norm, 1e-5);
-  EXPECT_EQ(recorder.steps[0].lr, recipe.lr);
+  EXPECT_EQ(recorder.steps[0].lr, recipe.optimizer.lr);
   EXPECT_LT(largest_difference(parameters_of(*model), expected.values), 2e-6);
   EXPECT_GT(largest_difference(start, expected.values), 1e-3) << "the step moves weights far more than the tolerance";
   const SafetensorsFile averaged(run.files().ema());
@@ -97,7 +99,7 @@ TEST(Trainer, takes_a_step_as_computed_by_hand_in_float64) {
 TEST(Trainer, accumulates_gradients_to_the_same_step) {
   const auto trained = [](int64_t accumulate) {
     Recipe recipe = small_recipe();
-    recipe.accumulate = accumulate;
+    recipe.optimizer.accumulate = accumulate;
     Experiment experiment = experiment_of(recipe);
     const models::ModelPtr model = model_of(experiment);
     ProcessGroup alone;
@@ -147,9 +149,9 @@ class Regression : public Task {
 TEST(Trainer, learns_any_task_and_keeps_the_best_by_its_score) {
   torch::manual_seed(1);
   Recipe recipe = small_recipe();
-  recipe.task = "regression";
-  recipe.epochs = 20;
-  recipe.batch = 4;
+  recipe.run.task = "regression";
+  recipe.schedule.epochs = 20;
+  recipe.optimizer.batch = 4;
   ProcessGroup alone;
   Recorder recorder;
   const TemporaryDirectory directory;
@@ -167,11 +169,12 @@ TEST(Trainer, learns_any_task_and_keeps_the_best_by_its_score) {
   EXPECT_TRUE(mentions(test::read_file(run.files().summary()), "\"points_per_second\""));
 }
 
-TEST(Tasks, are_found_by_name_and_added_once) {
+TEST(Tasks, are_found_by_name_in_the_table_that_is_given) {
   Recipe recipe;
-  recipe.task = "klassification";
+  recipe.run.task = "klassification";
   EXPECT_TRUE(mentions(test::error_of([&] { prepare(recipe); }), "classification"));
-  EXPECT_TRUE(mentions(test::error_of([] { add_task({"classification", "", {}}); }), "already"));
+  const auto fails = [](const Recipe&, const RankInfo&) -> Experiment { throw std::runtime_error("it is made"); };
+  EXPECT_TRUE(mentions(test::error_of([&] { prepare(recipe, {}, {{"klassification", "", fails}}); }), "it is made"));
 }
 
 TEST(Trainer, evaluates_both_weights_and_tests_once) {
@@ -194,9 +197,9 @@ TEST(Trainer, evaluates_both_weights_and_tests_once) {
 
 TEST(Trainer, stops_when_the_loss_is_not_finite_and_keeps_the_last_checkpoint) {
   Recipe recipe = small_recipe();
-  recipe.lr = 1e30;
-  recipe.clip = 0;
-  recipe.checkpoint_every = 1;
+  recipe.optimizer.lr = 1e30;
+  recipe.optimizer.grad_clip = 0;
+  recipe.run.checkpoint_every = 1;
   ProcessGroup alone;
   Recorder recorder;
   const TemporaryDirectory directory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/torch/groups.h"
+#include "training/torch/parameter_groups.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of one optimizer step on plain arrays. An optimizer is a row: its name, what it remembers of every
-// parameter, and the update of a range.
+// An optimizer without torch: its settings, and the arithmetic of one step on plain arrays. An optimizer is a row: its
+// name, the state it keeps for every parameter, and the update of a range.
 #pragma once
 
 #include <array>
@@ -9,7 +9,32 @@
 #include <string_view>
 #include <vector>
 
+#include "training/option_row.h"
+
 namespace fib::training {
+
+struct OptimizerSettings {
+  std::string name = "adamw";
+  int64_t batch = 64;
+  int64_t accumulate = 1;
+  double lr = 1e-3;
+  int64_t lr_batch = 0;
+  double weight_decay = 0.05;
+  std::string weight_decay_on = "weights";
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double momentum = 0.9;
+  double grad_clip = 1;
+  double layer_decay = 1;
+  double label_smoothing = 0.1;
+
+  /// The learning rate at the top of the schedule.
+  double peak_lr() const { return lr_batch > 0 ? lr * static_cast<double>(batch) / static_cast<double>(lr_batch) : lr; }
+
+  static OptionRows<OptimizerSettings> rows();
+  friend bool operator==(const OptimizerSettings&, const OptimizerSettings&) = default;
+};
 
 /// The constants of all optimizers; each uses its own.
 struct UpdateOptions {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/update.h"
+#include "training/optimizer_kernels.h"
 
 #include <cmath>
 #include <cstddef>
@@ -64,6 +64,34 @@ void sgd(const UpdateArrays& arrays, int64_t begin, int64_t end, const UpdateSte
 }
 
 }  // namespace
+
+OptionRows<OptimizerSettings> OptimizerSettings::rows() {
+  using O = OptimizerSettings;
+  return {
+      {"optimizer",
+       &O::name,
+       "AdamW, or gradient descent with Nesterov's momentum",
+       {},
+       names_of(optimizers(), &OptimizerRow::name)},
+      {"batch", &O::batch, "images of one step, over all processes", kCount},
+      {"accumulate", &O::accumulate, "parts that a step's batch is computed in", kCount},
+      {"lr", &O::lr, "learning rate at the top of the schedule", kPositive},
+      {"lr_batch", &O::lr_batch, "batch that lr is meant for, others scale it; 0: lr as it is", kCountOrNone},
+      {"weight_decay", &O::weight_decay, "how strongly parameters decay", kNotNegative},
+      {"weight_decay_on",
+       &O::weight_decay_on,
+       "what decays: all parameters, or all but biases, norms and embeddings as timm does it",
+       {},
+       {"weights", "all"}},
+      {"beta1", &O::beta1, "memory of AdamW's mean", kRate},
+      {"beta2", &O::beta2, "memory of AdamW's square", kRate},
+      {"eps", &O::eps, "of AdamW's denominator", kPositive},
+      {"momentum", &O::momentum, "of SGD; 0: plain gradient descent", kRate},
+      {"grad_clip", &O::grad_clip, "largest norm of the gradient; 0: no limit", kNotNegative},
+      {"layer_decay", &O::layer_decay, "factor of the learning rate from a block to the one before", kPositiveShare},
+      {"label_smoothing", &O::label_smoothing, "of labels", kRate},
+  };
+}
 
 const std::vector<OptimizerRow>& optimizers() {
   static const std::vector<OptimizerRow> rows = {

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/recipe/adaptation.h"
+
+#include "training/recipe/recipe.h"
+
+namespace fib::training {
+
+OptionRows<AdaptationSettings> AdaptationSettings::rows() {
+  using A = AdaptationSettings;
+  return {
+      {"adapt_fade_fraction", &A::fade_fraction,
+       "share of the steps over which the pairs outside the sparse attention fade; afterwards they are gone", kShare},
+      {"adapt_temperature", &A::temperature,
+       "that the logits of teacher and student are divided by where they are compared", kPositive},
+      {"adapt_features", &A::features, "weight of the difference of the blocks' outputs in the loss", kNotNegative},
+  };
+}
+
+Recipe adaptation_recipe() {
+  Recipe recipe;
+  recipe.run.task = "adaptation";
+  recipe.augment.crop = "resized";
+  recipe.augment.crop_scale = {0.35, 1};
+  recipe.augment.crop_ratio = {0.75, 1.33};
+  recipe.optimizer.batch = 32;
+  recipe.optimizer.lr = 3e-4;
+  recipe.schedule.warmup_epochs = 0.2;
+  recipe.optimizer.weight_decay = 0.01;
+  recipe.ema.decay = 0;
+  return recipe;
+}
+
+}  // namespace fib::training
