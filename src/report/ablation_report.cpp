@@ -44,7 +44,8 @@ const Run& first_run(const std::vector<Run>& runs, size_t row) {
 std::string models_of(const std::vector<Run>& runs) {
   std::vector<std::string> names;
   for (const Run& run : runs)
-    if (std::find(names.begin(), names.end(), run.recipe.model) == names.end()) names.push_back(run.recipe.model);
+    if (std::find(names.begin(), names.end(), run.recipe.model.name) == names.end())
+      names.push_back(run.recipe.model.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -55,7 +56,7 @@ std::string measured_text(const analysis::Estimate& e) {
 }
 
 bool has_seeds(const std::vector<Run>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recipe.seed != 0; });
+  return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recipe.run.seed != 0; });
 }
 
 ordered_json measured_json(const Ablation& a, const std::vector<Run>& runs, size_t row) {
@@ -207,7 +208,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
     for (const std::string& data : in_paper) cells.push_back(paper_text(row, data));
     table.add_row(std::move(cells));
   }
-  const int64_t epochs = runs.front().recipe.epochs;
+  const int64_t epochs = runs.front().recipe.schedule.epochs;
   const char* const seeds = has_seeds(runs)
                                 ? " Mean ± deviation over seeds; against: the mean difference with the same "
                                   "seed, with p of a paired t-test, * below 0.05."
@@ -224,7 +225,7 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
     for (const Run& run : runs) {
       if (run.row != r || run.preparation) continue;
       list.push_back({{"data", run.data},
-                      {"seed", run.recipe.seed},
+                      {"seed", run.recipe.run.seed},
                       {"directory", run.directory.string()},
                       {"top1", or_null(run.top1)},
                       {"seconds", or_null(run.seconds)}});

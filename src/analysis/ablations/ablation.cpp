@@ -33,6 +33,10 @@ class Fields {
     known_.emplace_back(key);
     if (const toml::node* node = table_.get(key)) target = value<double>(*node, key, "a number");
   }
+  void flag(const char* key, bool& target) {
+    known_.emplace_back(key);
+    if (const toml::node* node = table_.get(key)) target = value<bool>(*node, key, "true or false");
+  }
   void words(const char* key, std::vector<std::string>& target) {
     known_.emplace_back(key);
     const toml::node* node = table_.get(key);
@@ -206,6 +210,7 @@ Ablation read_ablation(const std::filesystem::path& file) {
   fields.text("title", ablation.title);
   fields.text("section", ablation.section);
   fields.words("command", ablation.command);
+  fields.flag("table_per_data", ablation.table_per_data);
   check_command(ablation.command, file.string());
   fields.text("x_label", ablation.x_label);
   PaperPlace place;
@@ -213,8 +218,10 @@ Ablation read_ablation(const std::filesystem::path& file) {
   fields.text("columns", place.columns);
   fields.text("measure", ablation.measure);
   fields.text("setting", ablation.setting);
-  fields.finish({"rows", "recipes", "backbones"});
+  fields.finish({"rows", "recipes", "backbones", "images"});
   if (const toml::table* recipes = table["recipes"].as_table()) ablation.recipes = read_recipes(*recipes, fields);
+  if (const toml::table* images = table["images"].as_table())
+    for (const auto& [scale, count] : read_settings(*images, fields)) ablation.images[scale] = count;
   if (const toml::table* words = table["backbones"].as_table()) ablation.backbones = read_backbones(*words, fields);
   if (const toml::array* rows = table["rows"].as_array()) {
     for (const toml::node& row : *rows) {

@@ -44,6 +44,9 @@ struct Ablation {
   /// Words behind `fib` that show it, of trained runs where there are rows: {runs} stands for them, {out} for the path
   /// of its files without their ending. Empty: the score of each row is shown.
   std::vector<std::string> command;
+  /// By the word for a scale, what {images} stands for in the command.
+  std::map<std::string, std::string> images;
+  bool table_per_data = false;  ///< the command is given once for the runs of each dataset
   std::string x_label;
   std::string measure = "top-1, percent";     ///< what is measured
   std::string setting = "ViT-B, 100 epochs";  ///< of the paper's numbers

@@ -2,6 +2,7 @@
 #include "analysis/ablations/commands.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "base/shell_line.h"
@@ -27,6 +28,22 @@ std::string keep_first_stage(std::vector<const Run*>& left) {
   const auto count = static_cast<size_t>(left.end() - others);
   left.erase(others, left.end());
   return count == 0 ? "" : "# " + std::to_string(count) + " more runs need these: ask for the plan again afterwards.\n";
+}
+
+std::vector<std::string> showing_words(const Ablation& ablation, const std::vector<Run>& runs,
+                                       const std::string& images, const std::string& out) {
+  std::vector<std::string> words;
+  for (const std::string& word : ablation.command) {
+    if (word == "{runs}") {
+      for (const Run& run : runs)
+        if (!run.preparation) words.insert(words.end(), {"--run", run.directory.string()});
+      continue;
+    }
+    words.push_back(word == "{images}" ? images : word);
+    const size_t at = words.back().find("{out}");
+    if (at != std::string::npos) words.back().replace(at, 5, out);
+  }
+  return words;
 }
 
 }  // namespace
@@ -79,19 +96,23 @@ std::string slurm_script(const std::string& name, const std::vector<Run>& runs) 
          "exit $code\n";
 }
 
-std::vector<std::string> showing_words(const Ablation& ablation, const std::vector<Run>& runs, const std::string& out) {
-  std::vector<std::string> words;
-  for (const std::string& word : ablation.command) {
-    if (word == "{runs}") {
-      for (const Run& run : runs)
-        if (!run.preparation) words.insert(words.end(), {"--run", run.directory.string()});
-      continue;
-    }
-    words.push_back(word);
-    const size_t at = words.back().find("{out}");
-    if (at != std::string::npos) words.back().replace(at, 5, out);
+std::vector<Showing> showings(const Ablation& ablation, const std::vector<Run>& runs, Scale scale,
+                              const std::string& out) {
+  const auto images = ablation.images.find(word_of(scale));
+  const std::string count = images == ablation.images.end() ? "" : images->second;
+  const bool one_data =
+      std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return run.data == runs.front().data; });
+  if (!ablation.table_per_data || one_data) return {{showing_words(ablation, runs, count, out), out}};
+  std::vector<Showing> all;
+  for (const AblationData& data : ablation_data()) {
+    std::vector<Run> chosen;
+    std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),
+                 [&](const Run& run) { return run.data == data.word; });
+    if (chosen.empty()) continue;
+    const std::string own = out + "." + data.word;
+    all.push_back({showing_words(ablation, chosen, count, own), own});
   }
-  return words;
+  return all;
 }
 
 }  // namespace fib::ablations

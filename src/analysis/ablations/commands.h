@@ -18,7 +18,15 @@ std::string shell_commands(const std::vector<Run>& runs);
 /// that reaches its time limit puts itself back in the queue.
 std::string slurm_script(const std::string& name, const std::vector<Run>& runs);
 
-/// The words of the ablation's command, with its runs and the path of its files put in.
-std::vector<std::string> showing_words(const Ablation& ablation, const std::vector<Run>& runs, const std::string& out);
+/// A command that shows runs of an ablation, and the path of its files without their ending.
+struct Showing {
+  std::vector<std::string> words;
+  std::string out;
+};
+
+/// The ablation's command with its runs, its number of images and the path of its files put in; one for each dataset
+/// where the ablation asks for that and has several, whose paths end with the word for the data.
+std::vector<Showing> showings(const Ablation& ablation, const std::vector<Run>& runs, Scale scale,
+                              const std::string& out);
 
 }  // namespace fib::ablations

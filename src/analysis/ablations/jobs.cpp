@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
 #include "base/atomic_file.h"
-#include "training/recipe/toml.h"
+#include "base/read_file.h"
+#include "training/recipe/options.h"
 
 namespace fib::ablations {
 namespace {
@@ -17,6 +19,22 @@ namespace {
 /// A middling speed of training on one core, good for an order of magnitude; once a run of a scale has finished, its
 /// own speed is used.
 constexpr double kGmacsPerCore = 20;
+
+std::string last_line(const std::filesystem::path& file) {
+  std::istringstream in(read_file(file, kMaxRecordBytes));
+  std::string last;
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) last = line;
+  return last;
+}
+
+/// Known before the first run begins. Weights that an earlier stage makes are not there yet.
+void check_weights(const Run& run) {
+  const std::string& weights = run.recipe.model.weights;
+  if (run.stage == 0 && !weights.empty() && !std::filesystem::exists(weights))
+    throw std::runtime_error("the runs begin from weights that are missing: '" + weights +
+                             "'; give --set weights=FILE");
+}
 
 }  // namespace
 
@@ -28,6 +46,7 @@ std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume) {
     if (runs[i].state == State::unfinished && !resume)
       throw std::invalid_argument("'" + runs[i].directory.string() +
                                   "' holds a run that was interrupted: add --resume to continue it");
+    check_weights(runs[i]);
     left.push_back(i);
   }
   return left;
@@ -46,8 +65,35 @@ training::Job job_of(const Run& run, int64_t threads) {
   return job;
 }
 
+StageResult run_stages(const Ablation& ablation, std::vector<Run>& runs, std::vector<size_t> left,
+                       const StageOptions& options) {
+  StageResult result;
+  for (int64_t stage = 0; !left.empty() && result.failure.empty(); ++stage) {
+    const auto rest = std::ranges::stable_partition(left, [&](size_t i) { return runs[i].stage == stage; });
+    const std::vector<size_t> now(left.begin(), rest.begin());
+    left.erase(left.begin(), rest.begin());
+    std::vector<training::Job> jobs;
+    for (const size_t i : now) jobs.push_back(job_of(runs[i], std::max<int64_t>(1, options.threads / options.width)));
+    const auto ended = [&](size_t job, int code) {
+      Run& run = runs[now[job]];
+      look_up(run);
+      if (code != 0 && !options.cancel.requested() && result.failure.empty())
+        result.failure = fmt::format("training {} failed with {}: {} (see {})", label_of(ablation, run), code,
+                                     last_line(jobs[job].log), jobs[job].log.string());
+      if (options.ended) options.ended(run);
+    };
+    const auto started = [&](size_t job) {
+      if (options.started) options.started(runs[now[job]]);
+    };
+    result.outcome = training::run_jobs(
+        jobs, {.width = options.width, .started = started, .ended = ended, .cancel = options.cancel});
+    if (result.outcome == training::PoolOutcome::stopped) break;
+  }
+  return result;
+}
+
 std::string label_of(const Ablation& ablation, const Run& run) {
-  return fmt::format("{} ({}, seed {}{})", ablation.rows[run.row].label, run.data, run.recipe.seed,
+  return fmt::format("{} ({}, seed {}{})", ablation.rows[run.row].label, run.data, run.recipe.run.seed,
                      !run.preparation      ? ""
                      : run.verb == "prune" ? ", search"
                                            : ", to be pruned");

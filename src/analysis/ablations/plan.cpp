@@ -10,7 +10,6 @@
 #include "robots/robot.h"
 #include "training/recipe/model_options.h"
 #include "training/recipe/options.h"
-#include "training/recipe/toml.h"
 #include "training/run/summary.h"
 
 namespace fib::ablations {
@@ -77,8 +76,8 @@ struct RunMaker {
     run.directory = request.out / word_of(request.scale) /
                     (prefix + file_name(row.attention) + "." + data + "." + std::to_string(seed));
     training::read_toml_file(run.recipe, request.recipes / file);
-    run.recipe.attention = row.attention;
-    run.recipe.seed = seed;
+    run.recipe.model.attention = row.attention;
+    run.recipe.run.seed = seed;
     run.arguments = {"--recipe", (request.recipes / file).string(), "--attention=" + row.attention,
                      "--seed=" + std::to_string(seed)};
     for (const Settings* part : {&backbone.settings, &request.overrides, &settings}) {
@@ -121,46 +120,47 @@ void check_same(const Run& run) {
                               "; choose another --out");
 }
 
-bool is_policy(const Recipe& recipe) { return robots::is_robot(recipe.task); }
+bool is_policy(const Recipe& recipe) { return robots::is_robot(recipe.run.task); }
 
 /// Two of each camera for every window into the published demonstrations.
 double policy_images(const Recipe& recipe) {
-  const auto& observations = robots::find_policy(recipe.model).task.observations;
+  const auto& observations = robots::find_policy(recipe.model.name).task.observations;
   const auto cameras = std::ranges::count_if(observations, &robots::Observation::is_image);
-  return 2 * static_cast<double>(cameras * robots::find_robot(recipe.task).recorded_rows) * recipe.train_fraction;
+  return 2 * static_cast<double>(cameras * robots::find_robot(recipe.run.task).recorded_rows) *
+         recipe.data.train_fraction;
 }
 
-/// Of one epoch. A folder of images is not counted for an estimate: it is taken to have as many as CIFAR, one of clips
-/// to have a thousand.
+/// Of one epoch. A folder that is named by its path is not counted for an estimate: it is taken to have as many images
+/// as CIFAR, or a thousand clips.
 double training_images(const Recipe& recipe) {
   if (is_policy(recipe)) return policy_images(recipe);
-  const DatasetRow& data = *parse_data_source(recipe.data).row;
+  const DatasetRow& data = *parse_data_source(recipe.data.source).row;
   const double kUncounted = data.clips ? 1e3 : 5e4;
   const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
-                     (1 - recipe.validation_fraction);
-  const auto limit = static_cast<double>(recipe.limit_per_class * data.classes);
-  return (limit > 0 ? std::min(all, limit) : all) * recipe.train_fraction;
+                     (1 - recipe.data.validation_fraction);
+  const auto limit = static_cast<double>(recipe.data.limit_per_class * data.classes);
+  return (limit > 0 ? std::min(all, limit) : all) * recipe.data.train_fraction;
 }
 
 /// Forward and twice as much backward, for every image of every epoch.
 double training_macs(const Recipe& recipe) {
-  return 3 * image_cost(recipe).total() * training_images(recipe) * static_cast<double>(recipe.epochs);
+  return 3 * image_cost(recipe).total() * training_images(recipe) * static_cast<double>(recipe.schedule.epochs);
 }
 
 }  // namespace
 
 models::Cost image_cost(const Recipe& recipe) {
   if (is_policy(recipe))
-    return robots::encoder_cost(robots::find_policy(recipe.model), AttentionSpec::parse(recipe.attention));
-  const DatasetRow& data = *parse_data_source(recipe.data).row;
+    return robots::encoder_cost(robots::find_policy(recipe.model.name), AttentionSpec::parse(recipe.model.attention));
+  const DatasetRow& data = *parse_data_source(recipe.data.source).row;
   const models::Options options = training::model_options(recipe, {data.classes, data.channels});
-  return models::cost(models::dimensions(recipe.model, options));
+  return models::cost(models::dimensions(recipe.model.name, options));
 }
 
 bool has_data(const Recipe& recipe) {
   if (is_policy(recipe))
-    return std::filesystem::exists(robots::recording_place(robots::find_robot(recipe.task), recipe.data));
-  return find_dataset(parse_data_source(recipe.data)).has_value();
+    return std::filesystem::exists(robots::recording_place(robots::find_robot(recipe.run.task), recipe.data.source));
+  return find_dataset(parse_data_source(recipe.data.source)).has_value();
 }
 
 Scale scale_of(const std::string& word) {

@@ -7,7 +7,7 @@ namespace {
 analysis::BySeed top1_by_seed(const std::vector<Run>& runs, size_t row, const std::string& data) {
   analysis::BySeed values;
   for (const Run& run : runs)
-    if (run.row == row && run.data == data && !run.preparation && run.top1) values[run.recipe.seed] = *run.top1;
+    if (run.row == row && run.data == data && !run.preparation && run.top1) values[run.recipe.run.seed] = *run.top1;
   return values;
 }
 

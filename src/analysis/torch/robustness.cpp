@@ -55,7 +55,7 @@ double Robustness::mean() const {
 }
 
 Robustness measure_robustness(const TrainedModel& subject, const CorruptionSets& sets, const SetsDone& done) {
-  training::check_labels(*subject.dataset, *subject.module);
+  prediction::check_labels(*subject.dataset, subject.info().classes);
   Robustness r;
   r.source = published_folder(sets, subject);
   r.images = std::min(sets.images, static_cast<int64_t>(subject.dataset->size()));

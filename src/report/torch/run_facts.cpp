@@ -7,7 +7,7 @@
 
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
-#include "analysis/torch/predictions.h"
+#include "analysis/torch/over_images.h"
 #include "attention/registry.h"
 #include "base/read_file.h"
 #include "report/attention_drawing.h"
@@ -49,9 +49,10 @@ void add_diversity(PageRun& run, const TrainedModel& subject, int64_t images) {
 
 void add_predictions(PageRun& run, const TrainedModel& subject, const ReportEffort& effort) {
   const DatasetPtr images = training::evenly_chosen(subject.dataset, static_cast<size_t>(effort.images));
-  const auto predictions = analysis::predict_over(subject, images, {});
-  run.confusion = analysis::confusion(predictions, subject.module->dimensions().row.classes);
-  for (const auto& p : analysis::worst_mistakes(predictions, static_cast<size_t>(effort.mistakes)))
+  training::TorchPredictor predictor(subject);
+  const auto predictions = prediction::predict_over(predictor, *subject.loader(images));
+  run.confusion = prediction::confusion(predictions, predictor.info().classes);
+  for (const auto& p : prediction::worst_mistakes(predictions, static_cast<size_t>(effort.mistakes)))
     run.mistakes.push_back({images->item_name(p.index), small_view(subject, shown(subject, *images, p.index)), p.truth,
                             p.predicted, p.probability});
 }

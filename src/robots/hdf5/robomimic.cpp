@@ -10,6 +10,9 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/atomic_file.h"
+#include "base/system.h"
+
 namespace fib::robots {
 namespace {
 
@@ -150,16 +153,12 @@ class Reader final : public RobomimicReader {
 class Writer final : public RobomimicWriter {
  public:
   Writer(const std::string& target, const std::string& environment)
-      : target_(target), temporary_(target + ".tmp"), file_(created(temporary_)) {
+      : target_(target), name_(target), file_(created(name_)) {
     const std::lock_guard lock(hdf5_mutex());
     const Handle data = group("data");
     write_text(data, "env_args", environment);
   }
-  ~Writer() override {
-    if (finished_) return;
-    std::error_code ignored;
-    std::filesystem::remove(temporary_, ignored);
-  }
+  ~Writer() override = default;
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -191,22 +190,21 @@ class Writer final : public RobomimicWriter {
       const Handle data(H5Gopen2(file_, "data", H5P_DEFAULT), H5Gclose);
       write_integer(data, "total", total_);
     }
-    if (H5Fflush(file_, H5F_SCOPE_GLOBAL) < 0) fail(target_, "cannot be written");
-    std::filesystem::rename(temporary_, target_);
-    finished_ = true;
+    check(H5Fflush(file_, H5F_SCOPE_GLOBAL));
+    name_.commit();
   }
 
  private:
-  static Handle created(const std::string& name) {
+  static Handle created(const AtomicName& name) {
     const std::lock_guard lock(hdf5_mutex());
     prepare_hdf5();
-    Handle file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
-    if (file < 0) fail(name, "cannot be made");
+    Handle file(H5Fcreate(name.temporary().c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+    if (file < 0) fail(name.target(), "cannot be made");
     return file;
   }
 
   void check(herr_t result) const {
-    if (result < 0) fail(target_, "cannot be written");
+    if (result < 0 || refused_by_test(SystemRequest::write)) fail(target_, "cannot be written");
   }
 
   Handle group(const std::string& name) const {
@@ -234,6 +232,7 @@ class Writer final : public RobomimicWriter {
   void write(const std::string& name, hid_t type, const Shape& shape, const void* values) const {
     const Handle space(H5Screate_simple(static_cast<int>(shape.size()), shape.data(), nullptr), H5Sclose);
     const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    check(H5Pset_obj_track_times(layout, false));  // the same episodes give the same file
     if (shape.size() == 4) {
       Shape chunk = shape;
       chunk.front() = 1;
@@ -244,10 +243,10 @@ class Writer final : public RobomimicWriter {
     check(H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
   }
 
-  std::string target_, temporary_;
+  std::string target_;
+  AtomicName name_;  ///< outlives the file that HDF5 has open
   Handle file_;
   int64_t episodes_ = 0, total_ = 0;
-  bool finished_ = false;
 };
 
 }  // namespace

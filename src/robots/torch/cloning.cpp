@@ -18,10 +18,10 @@ namespace {
 using namespace training;
 
 SamplerOptions sampler_options(const Recipe& recipe, const RankInfo& rank) {
-  return {.batch = static_cast<size_t>(recipe.batch),
+  return {.batch = static_cast<size_t>(recipe.optimizer.batch),
           .rank = static_cast<size_t>(rank.rank),
           .world = static_cast<size_t>(rank.world),
-          .seed = static_cast<uint64_t>(recipe.seed)};
+          .seed = static_cast<uint64_t>(recipe.run.seed)};
 }
 
 TaskBatch task_batch(Demonstrated windows) {
@@ -70,25 +70,26 @@ double mean_of_all(ProcessGroup& group, double sum, double count) {
 }
 
 EpisodeSplit split_of(const Recipe& recipe, int64_t episodes) {
-  const auto held_out = std::nearbyint(static_cast<double>(episodes) * recipe.validation_fraction);
+  const auto held_out = std::nearbyint(static_cast<double>(episodes) * recipe.data.validation_fraction);
   const double left = static_cast<double>(episodes) - std::max(1.0, held_out);
-  return split_episodes(episodes, {.validation_share = recipe.validation_fraction,
-                                   .max_training = std::max<int64_t>(1, std::llround(left * recipe.train_fraction)),
-                                   .seed = static_cast<uint64_t>(recipe.split_seed)});
+  return split_episodes(episodes,
+                        {.validation_share = recipe.data.validation_fraction,
+                         .max_training = std::max<int64_t>(1, std::llround(left * recipe.data.train_fraction)),
+                         .seed = static_cast<uint64_t>(recipe.data.split_seed)});
 }
 
 Experiment prepare_cloning(const Recipe& recipe, const RankInfo& rank) {
-  const Policy& row = find_policy(recipe.model);
-  const Robot& robot = find_robot(recipe.task);
+  const Policy& row = find_policy(recipe.model.name);
+  const Robot& robot = find_robot(recipe.run.task);
   if (row.task.name != robot.seen_as)
     throw std::invalid_argument(fmt::format("the policy {} is not one for {}", row.name, robot.name));
-  const auto all = open_recording(robot, recipe.data);
+  const auto all = open_recording(robot, recipe.data.source);
   const EpisodeSplit split = split_of(recipe, static_cast<int64_t>(all->episodes().size()));
   CloningData data{.limits = RobotLimits::of(*all, row.task), .training = nullptr, .validation = nullptr};
   data.training = std::make_unique<Recording>(*all, split.training, row, data.limits);
   data.validation = std::make_unique<Recording>(*all, split.validation, row, data.limits);
-  torch::manual_seed(static_cast<uint64_t>(recipe.seed));
-  auto policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(recipe.attention));
+  torch::manual_seed(static_cast<uint64_t>(recipe.run.seed));
+  auto policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(recipe.model.attention));
   Experiment experiment{.recipe = recipe};
   experiment.task = std::make_unique<CloningTask>(recipe, rank, std::move(policy), std::move(data));
   return experiment;
@@ -100,7 +101,7 @@ CloningTask::CloningTask(const Recipe& recipe, const RankInfo& rank, std::shared
                          CloningData data)
     : recipe_(recipe), rank_(rank), policy_(std::move(policy)), data_(std::move(data)) {}
 
-int64_t CloningTask::episodes() const { return recipe_.eval_images > 0 ? recipe_.eval_images : kTestEpisodes; }
+int64_t CloningTask::episodes() const { return recipe_.run.eval_images > 0 ? recipe_.run.eval_images : kTestEpisodes; }
 
 TaskFacts CloningTask::facts() const {
   return {.samples = "windows",
@@ -132,7 +133,7 @@ double CloningTask::held_out_loss(ProcessGroup& group) {
   for (int64_t i = group.rank(); i < data_.validation->windows(); i += group.world())
     own.push_back(static_cast<size_t>(i));
   double sum = 0;
-  const auto batch = static_cast<size_t>(recipe_.batch);
+  const auto batch = static_cast<size_t>(recipe_.optimizer.batch);
   for (size_t begin = 0; begin < own.size(); begin += batch) {
     const std::span<const size_t> part = std::span(own).subspan(begin, std::min(batch, own.size() - begin));
     const double mean = policy_->loss(data_.validation->batch(part)).noise.item<double>();
@@ -147,7 +148,7 @@ Evaluation CloningTask::evaluate(Split split, ProcessGroup& group, const Evaluat
   const int64_t total = test ? kTestEpisodes : episodes();
   const std::vector<uint32_t> seeds = own_seeds(test ? kTestSeed : kValidationSeed, total, group);
   const Rollout played =
-      roll_out(*policy_, find_robot(recipe_.task), data_.limits,
+      roll_out(*policy_, find_robot(recipe_.run.task), data_.limits,
                {.seeds = seeds, .sampler = policy_->row().sampler, .decided = [&](int64_t done, int64_t decisions) {
                   hooks.batch_done(group, total * done / decisions / group.world(), total);
                 }});
@@ -161,10 +162,10 @@ Evaluation CloningTask::evaluate(Split split, ProcessGroup& group, const Evaluat
 }
 
 TensorMetadata CloningTask::metadata() const {
-  return {{"task", recipe_.task},
-          {"model", recipe_.model},
-          {"attention", AttentionSpec::parse(recipe_.attention).to_string()},
-          {"data", recipe_.data},
+  return {{"task", recipe_.run.task},
+          {"model", recipe_.model.name},
+          {"attention", AttentionSpec::parse(recipe_.model.attention).to_string()},
+          {"data", recipe_.data.source},
           {"limits", data_.limits.to_json()}};
 }
 

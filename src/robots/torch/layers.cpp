@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "models/torch/conv_layers.h"
-#include "ops/convolution.h"
+#include "ops/layers.h"
 
 namespace fib::robots {
 

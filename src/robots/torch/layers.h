@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "models/torch/layers.h"
-#include "ops/mish.h"
+#include "ops/layers.h"
 
 namespace fib::robots {
 

@@ -36,17 +36,17 @@ void load_all(DiffusionPolicy& policy, const SafetensorsFile& file) {
 TrainedPolicy open_policy(const std::filesystem::path& run) {
   const training::RunFiles files{run};
   TrainedPolicy opened{.recipe = files.recipe(), .weights = "", .policy = nullptr, .limits = {}};
-  if (!is_robot(opened.recipe.task)) {
+  if (!is_robot(opened.recipe.run.task)) {
     throw std::invalid_argument(fmt::format("the run in '{}' learned {}; accepted: a run of the tasks {}", run.string(),
-                                            opened.recipe.task, fmt::join(robot_names(), ", ")));
+                                            opened.recipe.run.task, fmt::join(robot_names(), ", ")));
   }
   const std::filesystem::path file = weights_of_run(files);
   opened.weights = file.filename();
   const SafetensorsFile stored(file);
   const auto limits = stored.metadata().find("limits");
-  const Policy& row = find_policy(opened.recipe.model);
+  const Policy& row = find_policy(opened.recipe.model.name);
   opened.limits = RobotLimits::from_json(limits == stored.metadata().end() ? "" : limits->second, row.task);
-  opened.policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(opened.recipe.attention));
+  opened.policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(opened.recipe.model.attention));
   load_all(*opened.policy, stored);
   opened.policy->eval();
   return opened;

@@ -17,7 +17,7 @@ struct TrainedPolicy {
   std::string weights;  ///< the file's name
   std::shared_ptr<DiffusionPolicy> policy;
   RobotLimits limits;
-  const Robot& robot() const { return find_robot(recipe.task); }
+  const Robot& robot() const { return find_robot(recipe.run.task); }
 };
 
 /// Its best weights; of a run that has not been judged yet the averaged ones. Throws std::invalid_argument for a run

@@ -7,10 +7,11 @@ extern "C" {
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 
+#include "base/atomic_file.h"
+#include "base/system.h"
 #include "robots/video.h"
 
 namespace fib::robots {
@@ -37,20 +38,17 @@ const AVCodec* find_encoder() {
 
 class Mp4Writer final : public VideoWriter {
  public:
-  Mp4Writer(const char* file, const VideoOptions& options)
-      : target_(file), temporary_(target_.string() + ".part"), options_(options) {
+  Mp4Writer(const char* file, const VideoOptions& options) : file_(file), options_(options) {
     av_log_set_level(AV_LOG_QUIET);
     open_container();
     open_codec();
     open_frame();
-    check(avio_open(&container_->pb, temporary_.c_str(), AVIO_FLAG_WRITE), "cannot be written");
+    check(avio_open(&container_->pb, file_.temporary().c_str(), AVIO_FLAG_WRITE), "cannot be written");
     check(avformat_write_header(container_.get(), nullptr), "cannot be begun");
   }
 
   ~Mp4Writer() override {
-    container_.reset();
-    std::error_code ignored;
-    std::filesystem::remove(temporary_, ignored);
+    container_.reset();  // before the file, which it has open
   }
 
   void add(std::span<const uint8_t> rgb) override {
@@ -66,7 +64,7 @@ class Mp4Writer final : public VideoWriter {
     encode(nullptr);
     check(av_write_trailer(container_.get()), "cannot be ended");
     check(avio_closep(&container_->pb), "cannot be closed");
-    std::filesystem::rename(temporary_, target_);
+    file_.commit();
   }
 
  private:
@@ -74,12 +72,12 @@ class Mp4Writer final : public VideoWriter {
     if (result >= 0) return;
     char reason[AV_ERROR_MAX_STRING_SIZE] = {};
     av_strerror(result, reason, sizeof reason);
-    throw std::runtime_error(fmt::format("video {} {}: {}", target_.string(), what, reason));
+    throw std::runtime_error(fmt::format("video {} {}: {}", file_.target().string(), what, reason));
   }
 
   void open_container() {
     AVFormatContext* container = nullptr;
-    check(avformat_alloc_output_context2(&container, nullptr, "mp4", temporary_.c_str()), "cannot be an .mp4");
+    check(avformat_alloc_output_context2(&container, nullptr, "mp4", file_.temporary().c_str()), "cannot be an .mp4");
     container_.reset(container);
     stream_ = avformat_new_stream(container, nullptr);
   }
@@ -112,11 +110,12 @@ class Mp4Writer final : public VideoWriter {
       packet_->duration = 1;
       av_packet_rescale_ts(packet_.get(), codec_->time_base, stream_->time_base);
       packet_->stream_index = stream_->index;
+      if (refused_by_test(SystemRequest::write)) check(AVERROR(ENOSPC), "cannot be written");
       check(av_interleaved_write_frame(container_.get(), packet_.get()), "cannot be written");
     }
   }
 
-  std::filesystem::path target_, temporary_;
+  AtomicName file_;
   VideoOptions options_;
   Owned<AVFormatContext> container_;
   AVStream* stream_ = nullptr;

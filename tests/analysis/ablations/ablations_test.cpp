@@ -7,10 +7,12 @@
 
 #include "analysis/ablations/ablation.h"
 #include "analysis/ablations/commands.h"
+#include "analysis/ablations/jobs.h"
 #include "analysis/ablations/plan.h"
 #include "analysis/ablations/results.h"
+#include "data/registry/datasets.h"
 #include "files.h"
-#include "training/recipe/toml.h"
+#include "training/recipe/options.h"
 #include "training/run/summary.h"
 
 namespace fib::ablations {
@@ -99,8 +101,8 @@ TEST(Ablations, may_have_recipes_of_their_own) {
   const auto tiny = plan(video, request(folder.path(), Scale::tiny));
   ASSERT_EQ(tiny.size(), 4U);
   EXPECT_EQ(tiny[2].data, "fight");
-  EXPECT_EQ(tiny[2].recipe.model, "timesformer_tiny_patch16_224");
-  EXPECT_EQ(tiny[2].recipe.attention, "fibottention:wmin=1,wmax=N");
+  EXPECT_EQ(tiny[2].recipe.model.name, "timesformer_tiny_patch16_224");
+  EXPECT_EQ(tiny[2].recipe.model.attention, "fibottention:wmin=1,wmax=N");
   Ablation shorter = video;
   shorter.recipes.erase("small");
   EXPECT_FALSE(has_scale(shorter, Scale::small));
@@ -121,11 +123,11 @@ TEST(Ablations, may_have_several_backbones) {
   EXPECT_EQ(table.rows[7].paper.at("tiny-in"), 81.8);
   const test::TemporaryDirectory folder;
   const auto tiny = plan(table, request(folder.path()));
-  EXPECT_EQ(tiny.back().recipe.model, "convit_micro_patch2_28");
+  EXPECT_EQ(tiny.back().recipe.model.name, "convit_micro_patch2_28");
   EXPECT_EQ(tiny.back().directory.filename(), "convit.fibottention.fashion.0");
   const auto paper = plan(table, request(folder.path(), Scale::paper));
-  EXPECT_EQ(paper.back().recipe.model, "convit_base");
-  EXPECT_EQ(std::ranges::count(paper, "imagenet", [](const auto& run) { return run.recipe.data; }), 14);
+  EXPECT_EQ(paper.back().recipe.model.name, "convit_base");
+  EXPECT_EQ(std::ranges::count(paper, "imagenet", [](const auto& run) { return run.recipe.data.source; }), 14);
   const Ablation pruning = read_ablation(kRecipes / "ablations/table-pruning.toml");
   ASSERT_EQ(pruning.rows.size(), 18U);
   EXPECT_EQ(pruning.rows[9].label, "UPop, BigBird");
@@ -143,11 +145,11 @@ TEST(Plan, prepares_what_is_pruned) {
   const auto runs = plan(a, request(folder.path()));
   ASSERT_EQ(runs.size(), 4U);
   EXPECT_EQ(runs[1].directory, runs[0].directory) << "the model of the first row is the one to prune";
-  EXPECT_EQ(runs[1].recipe.prune_ratio, 0);
+  EXPECT_EQ(runs[1].recipe.prune.ratio, 0);
   EXPECT_EQ(runs[2].verb, "prune");
-  EXPECT_EQ(runs[2].recipe.prune_ratio, 0.5);
-  EXPECT_EQ(runs[2].recipe.weights, (runs[0].directory / "best.safetensors").string());
-  EXPECT_EQ(runs[3].recipe.weights, (runs[2].directory / "pruned.safetensors").string());
+  EXPECT_EQ(runs[2].recipe.prune.ratio, 0.5);
+  EXPECT_EQ(runs[2].recipe.model.weights, (runs[0].directory / "best.safetensors").string());
+  EXPECT_EQ(runs[3].recipe.model.weights, (runs[2].directory / "pruned.safetensors").string());
   EXPECT_FALSE(runs[3].preparation);
   EXPECT_EQ(runs[3].stage, 2);
   const std::string commands = shell_commands(runs);
@@ -166,9 +168,82 @@ TEST(Plan, puts_runs_and_files_into_the_command_that_shows_them) {
                                "[[rows]]\nlabel = \"a\"\nattention = \"full\"\n"
                                "[[rows]]\nlabel = \"b\"\nattention = \"local\"\n");
   const auto runs = plan(a, request("out"));
-  EXPECT_EQ(showing_words(a, runs, "out/it"),
+  EXPECT_EQ(showings(a, runs, Scale::tiny, "out/it").front().words,
             (std::vector<std::string>{"analyze", "diversity", "--run", "out/tiny/full.fashion.0", "--run",
                                       "out/tiny/local.fashion.0", "--plot", "out/it.svg"}));
+}
+
+std::vector<Run> paper_runs(const std::string& name) {
+  return plan(read_ablation(kRecipes / "ablations" / (name + ".toml")), request("out", Scale::paper));
+}
+
+/// What follows a flag in a command.
+std::string value_of(const std::vector<std::string>& words, const std::string& flag) {
+  const auto found = std::ranges::find(words, flag);
+  return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
+}
+
+TEST(PaperScale, measures_diversity_on_all_test_images_of_cifar10_alone) {
+  const Ablation table = read_ablation(kRecipes / "ablations/table-diversity.toml");
+  const auto runs = plan(table, request("out", Scale::paper));
+  ASSERT_EQ(runs.size(), 6U);
+  for (const auto& run : runs) EXPECT_EQ(run.recipe.data.source, "cifar10");
+  EXPECT_EQ(value_of(showings(table, runs, Scale::paper, "it").front().words, "--images"), "10000");
+}
+
+TEST(PaperScale, has_a_table_of_corruptions_for_each_dataset_with_all_test_images) {
+  const Ablation figure = read_ablation(kRecipes / "ablations/figure-corruption.toml");
+  const auto all = showings(figure, plan(figure, request("out", Scale::paper)), Scale::paper, "it");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].out, "it.c10");
+  EXPECT_EQ(all[1].out, "it.c100");
+  for (const Showing& showing : all) {
+    EXPECT_EQ(value_of(showing.words, "--images"), "10000");
+    EXPECT_EQ(std::ranges::count(showing.words, "--run"), 2);
+  }
+}
+
+TEST(PaperScale, names_the_missing_weights_that_video_models_begin_from) {
+  const auto runs = paper_runs("table-video");
+  for (const auto& run : runs) EXPECT_EQ(run.recipe.model.weights, "vit_base_patch16_224.safetensors");
+  EXPECT_EQ(
+      error_of([&] { left_to_do(runs, false); }),
+      "the runs begin from weights that are missing: 'vit_base_patch16_224.safetensors'; give --set weights=FILE");
+}
+
+/// Smarthome has 16,115 clips: the estimate of a run is 16 times that of a thousand.
+TEST(PaperScale, estimates_video_from_the_clips_that_there_are) {
+  EXPECT_EQ(parse_data_source("smarthome:?split=cs").row->training_images, 16115);
+  EXPECT_EQ(parse_data_source("nucla").row->training_images, 1494);
+}
+
+TEST(PaperScale, gives_bigbird_windows_of_four_to_robots) {
+  const auto runs = paper_runs("table-robots");
+  EXPECT_EQ(
+      std::ranges::count(runs, "bigbird:w=4,random=N", [](const auto& run) { return run.recipe.model.attention; }), 3);
+}
+
+TEST(PaperScale, gives_iformer_the_window_of_its_own_recipe) {
+  training::Recipe own;
+  training::read_toml_file(own, kRecipes / "iformer-imagenet.toml");
+  EXPECT_EQ(own.model.attention, "fibottention:wmax=65");
+  int64_t sparse = 0;
+  for (const auto& run : paper_runs("table-backbones"))
+    if (run.recipe.model.name == "iFormer_t" && run.recipe.model.attention != "full") {
+      EXPECT_EQ(run.recipe.model.attention, own.model.attention);
+      ++sparse;
+    }
+  EXPECT_EQ(sparse, 4) << "one for each dataset";
+}
+
+TEST(PaperScale, prunes_one_backbone_with_upop) {
+  training::Recipe recipe;
+  training::read_toml_file(recipe, kRecipes / "upop-deit-imagenet.toml");
+  for (const char* table : {"table-backbones", "table-pruning"})
+    for (const auto& run : paper_runs(table)) {
+      if (run.verb != "prune") continue;
+      EXPECT_EQ(run.recipe.model.name, recipe.model.name) << table;
+    }
 }
 
 TEST(Ablations, are_not_waited_for_where_they_are_pipes) {
@@ -238,10 +313,10 @@ TEST(Plan, estimates_time_from_finished_runs_where_there_are_some) {
 TEST(Plan, counts_what_an_image_costs_in_every_kind_of_backbone) {
   for (const char* model : {"vit_micro_patch2_28", "convit_micro_patch2_28", "swin_micro_patch2_window7_28"}) {
     training::Recipe recipe;
-    recipe.model = model;
-    recipe.attention = "fibottention";
+    recipe.model.name = model;
+    recipe.model.attention = "fibottention";
     models::Options options;
-    options.attention = AttentionSpec::parse(recipe.attention);
+    options.attention = AttentionSpec::parse(recipe.model.attention);
     options.channels = 1;  // Fashion-MNIST is grey
     EXPECT_DOUBLE_EQ(image_cost(recipe).total(), models::cost(models::dimensions(model, options)).total()) << model;
   }
@@ -249,14 +324,14 @@ TEST(Plan, counts_what_an_image_costs_in_every_kind_of_backbone) {
 
 TEST(Plan, counts_the_model_that_the_recipe_trains) {
   training::Recipe recipe;
-  recipe.attention = "fibottention";
+  recipe.model.attention = "fibottention";
   EXPECT_EQ(image_cost(recipe).tokens, 1 + 14 * 14);
   const models::Cost own = image_cost(recipe);
-  recipe.patch = 4;
+  recipe.model.patch = 4;
   EXPECT_EQ(image_cost(recipe).tokens, 1 + 7 * 7);
   EXPECT_LT(image_cost(recipe).total(), own.total() / 3);
   EXPECT_LT(image_cost(recipe).pruning_ratio, own.pruning_ratio - 0.01) << "fewer tokens, and a larger share of them";
-  recipe.data = "cifar100";
+  recipe.data.source = "cifar100";
   EXPECT_EQ(image_cost(recipe).head, 100 * 96) << "as many classes as the data has";
 }
 
@@ -334,7 +409,7 @@ TEST(Results, compare_rows_seed_by_seed) {
     ablations::Run result;
     result.row = row;
     result.data = "c10";
-    result.recipe.seed = seed;
+    result.recipe.run.seed = seed;
     result.top1 = top1;
     return result;
   };
@@ -363,7 +438,7 @@ TEST(Plan, has_a_run_for_every_seed) {
   three.seeds = 3;
   const auto runs = plan(a, three);
   ASSERT_EQ(runs.size(), 3U);
-  EXPECT_EQ(runs[2].recipe.seed, 2);
+  EXPECT_EQ(runs[2].recipe.run.seed, 2);
   EXPECT_NE(runs[1].directory, runs[2].directory);
 }
 

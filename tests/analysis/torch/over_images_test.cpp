@@ -5,7 +5,6 @@
 
 #include "analysis/torch/attention_maps.h"
 #include "analysis/torch/diversity.h"
-#include "analysis/torch/predictions.h"
 #include "noise_subject.h"
 
 namespace fib::analysis {
@@ -49,25 +48,14 @@ TEST(OverImages, inside_attention_is_averaged_over_images_that_have_a_region) {
 TEST(Predictions, are_the_largest_logits_in_order) {
   const DatasetPtr images = noise_images(5);
   const training::TrainedModel s = subject("full", images);
-  const std::vector<Prediction> list = predict_over(s, images, {});
+  training::TorchPredictor predictor(s);
+  const auto list = prediction::predict_over(predictor, *s.loader(images));
   ASSERT_EQ(list.size(), 5U);
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(list[i].index, i);
     EXPECT_EQ(list[i].predicted, s.module->forward(input(s, i))[0].argmax().item<int64_t>());
   }
-}
-
-TEST(Predictions, are_counted_by_truth_and_answer_and_the_surest_mistakes_come_first) {
-  const std::vector<Prediction> list = {{0, 1, 1, .9}, {1, 1, 2, .4}, {2, 0, 2, .8}, {3, 1, 2, .8}, {4, 2, 2, 1}};
-  const auto counts = confusion(list, 3);
-  EXPECT_EQ(counts[1], (std::vector<int64_t>{0, 1, 2}));
-  EXPECT_EQ(counts[0], (std::vector<int64_t>{0, 0, 1}));
-  const auto worst = worst_mistakes(list, 2);
-  ASSERT_EQ(worst.size(), 2U);
-  EXPECT_EQ(worst[0].index, 2U);
-  EXPECT_EQ(worst[1].index, 3U);
-  EXPECT_EQ(worst_mistakes(list, 10).size(), 3U);
 }
 
 TEST(AttentionMaps, show_what_the_layers_weigh) {

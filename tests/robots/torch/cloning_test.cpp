@@ -10,7 +10,7 @@
 #include "robots/torch/mini_policy.h"
 #include "robots/torch/rollout.h"
 #include "robots/torch/trained_policy.h"
-#include "training/recipe/toml.h"
+#include "training/recipe/options.h"
 #include "training/torch/training_step.h"
 
 namespace fib::robots {
@@ -47,11 +47,11 @@ class Cloning : public testing::Test {
 
   static Recipe recipe() {
     Recipe recipe;
-    recipe.batch = 2;
-    recipe.eval_images = 2;
-    recipe.lr = 1e-3;
-    recipe.ema_rule = "power";
-    recipe.task = "pusht";
+    recipe.optimizer.batch = 2;
+    recipe.run.eval_images = 2;
+    recipe.optimizer.lr = 1e-3;
+    recipe.ema.rule = "power";
+    recipe.run.task = "pusht";
     return recipe;
   }
 
@@ -154,8 +154,8 @@ TEST_F(Cloning, is_judged_by_playing) {
   training::ProcessGroup group;
   const auto t = task();
   int64_t calls = 0;
-  const auto result = t->evaluate(training::Split::validation, group,
-                                  {.progress = [&](int64_t, int64_t) { ++calls; }, .wants_stop = {}});
+  const auto result =
+      t->evaluate(training::Split::validation, group, {.progress = [&](int64_t, int64_t) { ++calls; }, .cancel = {}});
   EXPECT_EQ(result.samples, 2);
   EXPECT_GE(result.value("score"), 0);
   EXPECT_LE(result.value("score"), 1);
@@ -187,9 +187,9 @@ class PolicyRun : public Cloning {
  protected:
   void write_config(const std::string& task) const {
     Recipe recipe;
-    recipe.task = task;
-    recipe.model = "pusht_small";
-    recipe.attention = "full";
+    recipe.run.task = task;
+    recipe.model.name = "pusht_small";
+    recipe.model.attention = "full";
     test::write_file(run_ / "config.toml", training::write_toml(recipe));
   }
   std::string refusal() const {
