@@ -2,6 +2,7 @@
 #include "cli/app.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -9,10 +10,12 @@
 #include <thread>
 
 #include "base/nearest.h"
+#include "base/parallel.h"
 #include "base/printable.h"
 #include "cli/manual.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "training/recipe/options.h"
 #include "version.h"
 
 namespace fib::cli {
@@ -36,13 +39,13 @@ bool is_part_of_a_group(const Command& command) {
   return std::string_view(command.title.name).find(' ') != std::string_view::npos;
 }
 
-std::string overview() {
+std::string overview(const std::vector<Command>& commands) {
   std::string text =
       "fib: sparse attention that is really sparse.\n\n"
       "Each head looks at keys whose distance stands in its own row of the Wythoff array.\n";
   const bool color = shows_color(stdout);
   std::string above;
-  for (const Command& c : command_table()) {
+  for (const Command& c : commands) {
     if (is_part_of_a_group(c)) continue;
     if (std::exchange(above, heading(c)) != heading(c))
       text += "\n" + emphasized(heading(c), Emphasis::heading, color) + "\n";
@@ -85,10 +88,13 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-/// Some commands have eighty options: the nearest is told, the others are left to help.
+/// Names the option that replaced a former one, or the nearest one; the others are left to help.
 std::string unknown_option(const CLI::App& app, const std::string& given) {
   const std::string word = given.substr(0, given.find('=')), help = "fib " + command_path(app) + "--help";
-  if (const auto guess = nearest(word, option_names(app)))
+  const std::vector<std::string> names = option_names(app);
+  if (const auto now = training::renamed_flag(word); now && std::ranges::count(names, *now) > 0)
+    return fmt::format("option '{}' is called '{}' now", word, *now);
+  if (const auto guess = nearest(word, names))
     return fmt::format("unknown option {}, did you mean '{}'? See {}", in_quotes(word), *guess, help);
   return fmt::format("unknown option {}; see {}", in_quotes(word), help);
 }
@@ -134,7 +140,7 @@ void add_command(CLI::App& app, const Command& command, const Globals& globals) 
   command.declare(*added, globals);
 }
 
-void set_up(CLI::App& app, Globals& globals) {
+void set_up(CLI::App& app, Globals& globals, const std::vector<Command>& commands) {
   globals.threads = std::max(1u, std::thread::hardware_concurrency());
   app.set_help_flag("-h,--help", "this help");
   app.set_version_flag("-V,--version", version_text(), "version, commit and kind of build");
@@ -142,10 +148,15 @@ void set_up(CLI::App& app, Globals& globals) {
   app.add_flag("--quiet", globals.quiet, "no tables, notes or progress");
   app.require_subcommand(0, 1);
   app.footer("Example: fib pattern --tokens 196 --heads 12 --json");
-  for (const Command& c : command_table()) add_command(app, c, globals);
+  for (const Command& c : commands) add_command(app, c, globals);
 }
 
 }  // namespace
+
+void use_threads(const Globals& globals) {
+  require_threads(globals.threads);
+  omp_set_num_threads(static_cast<int>(globals.threads));
+}
 
 Command make_group(Title title, const char* example) {
   return {title, [example](CLI::App& command, const Globals& /*globals*/) {
@@ -162,18 +173,18 @@ std::string explain_failure(const std::exception& error) {
 
 std::string version_text() { return "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")"; }
 
-int run_app(int argc, const char* const* argv, const Hooks& hooks) {
+int run_app(int argc, const char* const* argv, const Program& program) {
   CLI::App app("Sparse attention that is really sparse.", "fib");
   Globals globals;
   globals.argv = argv;
-  set_up(app, globals);
+  set_up(app, globals, program.commands);
   app.parse_complete_callback([&] {
     globals.threads_given = app.count("--threads") > 0;
-    if (hooks.before_command) hooks.before_command(globals);
+    if (program.before_command) program.before_command(globals);
   });
   try {
     app.parse(argc, argv);
-    if (app.get_subcommands().empty()) fmt::print("{}", overview());
+    if (app.get_subcommands().empty()) fmt::print("{}", overview(program.commands));
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kFailure);
     return 0;
   } catch (const Exit& request) {
@@ -193,7 +204,7 @@ int run_app(int argc, const char* const* argv, const Hooks& hooks) {
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kFailure);
   } catch (const std::exception& e) {
-    return report(hooks.explain ? hooks.explain(e) : explain_failure(e));
+    return report(program.explain ? program.explain(e) : explain_failure(e));
   }
 }
 

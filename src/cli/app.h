@@ -4,15 +4,17 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 
 namespace fib::cli {
 
-/// What a program may do differently.
-struct Hooks {
-  std::function<void(const Globals&)> before_command;
-  std::function<std::string(const std::exception&)> explain;  ///< the line for a person, instead of what()
+/// A program: its commands, and what it does differently.
+struct Program {
+  std::vector<Command> commands;
+  std::function<void(const Globals&)> before_command = {};
+  std::function<std::string(const std::exception&)> explain = {};  ///< the line for a person, instead of what()
 };
 
 /// The line for a person: in words of this program where the text is a library's.
@@ -27,6 +29,6 @@ struct Exit {
 std::string version_text();
 
 /// Parses and runs. 0 is success, 1 a failure, 2 a usage error (std::invalid_argument counts as one).
-int run_app(int argc, const char* const* argv, const Hooks& hooks = {});
+int run_app(int argc, const char* const* argv, const Program& program);
 
 }  // namespace fib::cli

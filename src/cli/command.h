@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command is: its name, its options and what it does, declared once. The table of all commands is written by
-// CMake from the files in cli/commands: NAME.cpp or NAME.h there defines NAME_command().
+// What a command is: its name, its options and what it does, declared once. cli/commands/command_table.h lists all
+// commands.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,8 +23,8 @@ struct Globals {
 enum class Topic { patterns, models, training, trained, measures, program };
 
 struct Title {
-  const char* name;  ///< "analyze corruption" is the command corruption of the command analyze
-  const char* summary;
+  std::string name;  ///< "analyze corruption" is the command corruption of the command analyze
+  std::string summary;
   Topic topic;
 };
 
@@ -50,27 +50,36 @@ Command make_command(Title title, void (*declare)(CLI::App&, Arguments&), Runner
 /// A command that only holds others: those whose names begin with its own.
 Command make_group(Title title, const char* example);
 
-/// Where a file of cli/torch leaves what carries out a command: in fib-torch, and nowhere else.
-template <class Arguments>
-struct TorchRunner {
-  static inline Runner<Arguments> run = nullptr;
-  explicit TorchRunner(Runner<Arguments> runner) { run = runner; }
-};
-
 /// Replaces this process by fib-torch, with the same arguments; throws std::runtime_error where it is not there.
 [[noreturn]] void become_torch_program(const char* const* argv);
 
-/// A command that needs torch. `fib` reads its options too, so that help and mistakes are answered at once, and then
-/// becomes fib-torch, where the command's TorchRunner is.
-template <class Arguments>
-Command torch_command(Title title, void (*declare)(CLI::App&, Arguments&)) {
-  return make_command<Arguments>(title, declare, [](const Arguments& arguments, const Globals& globals) {
-    if (TorchRunner<Arguments>::run == nullptr) become_torch_program(globals.argv);
-    TorchRunner<Arguments>::run(arguments, globals);
-  });
+/// How `fib` carries out a command that needs torch. It reads the options too, so that help and mistakes are answered
+/// at once, and then becomes fib-torch, whose main calls the command's run().
+struct BecomesTorchProgram {
+  template <class Arguments>
+  static void run(const Arguments& /*arguments*/, const Globals& globals) {
+    become_torch_program(globals.argv);
+  }
+};
+
+/// A command that needs torch. `Torch` is how the program carries it out.
+template <class Arguments, class Torch>
+Command torch_command(Title title) {
+  return make_command<Arguments>(
+      title, [](CLI::App& command, Arguments& arguments) { declare(command, arguments); }, Torch::run);
 }
 
-/// All commands, by topic and name; groups stand before their parts.
-const std::vector<Command>& command_table();
+/// A command that runs a compiled model where --engine names one, without torch, and else needs torch.
+template <class Arguments, class Torch>
+Command engine_or_torch_command(Title title) {
+  return make_command<Arguments>(
+      title, [](CLI::App& command, Arguments& arguments) { declare(command, arguments); },
+      [](const Arguments& arguments, const Globals& globals) {
+        arguments.engine.empty() ? Torch::run(arguments, globals) : run_engine(arguments, globals);
+      });
+}
+
+/// As many OpenMP threads as were asked for, or an error.
+void use_threads(const Globals& globals);
 
 }  // namespace fib::cli

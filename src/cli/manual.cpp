@@ -8,7 +8,7 @@
 
 #include "attention/registry.h"
 #include "base/nearest.h"
-#include "cli/recipe_files.h"
+#include "cli/recipe_options.h"
 #include "data/registry/datasets.h"
 #include "models/table.h"
 

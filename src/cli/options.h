@@ -89,4 +89,17 @@ void add_attention_list_options(CLI::App& app, AttentionListArguments& arguments
 /// Without repeats; throws std::invalid_argument for an unknown name or option, and for a shorthand that none takes.
 std::vector<AttentionSpec> attention_specs(const AttentionListArguments& arguments);
 
+/// What a layer's support depends on besides mechanism and size.
+struct LayerArguments {
+  static constexpr int64_t kNoLayer = -1;
+  int64_t layer = kNoLayer;
+  int64_t cls = 1;
+  bool causal = false;
+};
+
+/// --layer, --cls and --causal.
+void add_layer_options(CLI::App& app, LayerArguments& arguments);
+
+PatternGeometry geometry_of(const LayerArguments& arguments, int64_t patches, int64_t heads);
+
 }  // namespace fib::cli

@@ -4,13 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <stdexcept>
 
+#include "base/nearest.h"
 #include "cli/manual.h"
-#include "cli/recipe_files.h"
-#include "training/recipe/toml.h"
+#include "training/recipe/options.h"
 
 namespace fib::cli {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEnding = ".toml";
 
 using training::Option;
 using training::Recipe;
@@ -36,10 +42,10 @@ std::string word_value(const std::string& key) {
 /// What the option takes, as help shows it.
 std::string value_text(const Option& option) {
   if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, "|"));
-  if (std::holds_alternative<std::string Recipe::*>(option.field)) return word_value(option.key);
-  if (std::holds_alternative<training::Span Recipe::*>(option.field)) return "LOW,HIGH";
-  if (std::holds_alternative<Option::Numbers Recipe::*>(option.field)) return "X,X,…";
-  return std::holds_alternative<int64_t Recipe::*>(option.field) ? "N" : "X";
+  if (option.holds<std::string>()) return word_value(option.key);
+  if (option.holds<training::Span>()) return "LOW,HIGH";
+  if (option.holds<Option::Numbers>()) return "X,X,…";
+  return option.holds<int64_t>() ? "N" : "X";
 }
 
 /// "--skip-bad" and, for recipes that have it, "--no-skip-bad".
@@ -52,7 +58,7 @@ CLI::Option* add_switch(CLI::App& app, RecipeArguments& arguments, const Option&
 }
 
 CLI::Option* add_flag(CLI::App& app, RecipeArguments& arguments, const Option& option) {
-  if (option.is_switch()) return add_switch(app, arguments, option);
+  if (option.holds<bool>()) return add_switch(app, arguments, option);
   const auto keep = [&arguments, &option](const std::string& text) {
     Recipe scratch;
     option.parse(scratch, text);  // what it does not accept is refused now, before torch is loaded
@@ -104,9 +110,46 @@ Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
   if (!arguments.recipe.empty()) training::read_toml_file(base, find_recipe(arguments.recipe));
   for (const auto& [option, text] : arguments.given) option->parse(base, text);
   AttentionArguments attention = arguments.attention;
-  if (!given(arguments, "--attention")) attention.attention = base.attention;
-  base.attention = attention_spec(attention).to_string();
+  if (!given(arguments, "--attention")) attention.attention = base.model.attention;
+  base.model.attention = attention_spec(attention).to_string();
   return base;
+}
+
+std::vector<fs::path> recipe_folders() {
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  // fib is installed in bin, fib-torch in libexec/fibottention.
+  return {"recipes", here / "../recipes", here / "../share/fibottention/recipes",
+          here / "../../share/fibottention/recipes"};
+}
+
+std::vector<std::string> recipe_names() {
+  std::set<std::string> names;
+  std::error_code unreadable;
+  for (const fs::path& folder : recipe_folders())
+    for (const auto& file : fs::directory_iterator(folder, unreadable))
+      if (file.path().extension() == kEnding) names.insert(file.path().stem().string());
+  return {names.begin(), names.end()};
+}
+
+fs::path find_recipe(const std::string& given) {
+  if (given == "-") return "/dev/stdin";
+  const bool is_path = given.find('/') != std::string::npos || given.ends_with(kEnding);
+  if (is_path || fs::is_regular_file(given)) return given;
+  for (const fs::path& folder : recipe_folders()) {
+    const fs::path file = (folder / (given + kEnding)).lexically_normal();
+    if (fs::is_regular_file(file)) return file;
+  }
+  throw std::invalid_argument(unknown_name("recipe", given, recipe_names()));
+}
+
+void add_train_options(CLI::App& command, TrainArguments& arguments, RecipeHelp help) {
+  command.add_option("--out", arguments.out, "directory of the run")->required()->type_name("DIR");
+  command.add_flag("--resume", arguments.resume, "continue the run in --out where its last checkpoint is");
+  add_number(command, "--peer-timeout", arguments.peer_timeout, {1, 86400},
+             "seconds to wait for another process that gives no sign of life")
+      ->capture_default_str();
+  command.add_flag("--json", arguments.json, "print the summary as JSON");
+  add_recipe_options(command, arguments.recipe, arguments.base, help);
 }
 
 }  // namespace fib::cli

@@ -2,6 +2,7 @@
 // The options of a training run on the command line: every row of the recipe's table is a flag.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ struct RecipeArguments {
   std::vector<std::string> listed = {};  ///< keys that the command's help lists though their defaults are the usual
 };
 
-/// There are sixty options, and one command that lists them; others list those whose default is another there.
+/// One command lists all options; others list those whose default is another there.
 enum class RecipeHelp { all, what_differs };
 
 /// --recipe and a flag per option, grouped by section. `base` holds the defaults; `arguments` must outlive the app.
@@ -28,5 +29,34 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const trainin
 /// The file's values, then those of the command line, on top of `base`. Throws std::invalid_argument for what an option
 /// does not accept.
 training::Recipe recipe_of(const RecipeArguments& arguments, training::Recipe base);
+
+// ---- Recipes by name: in the folder the user works in, beside the sources, or where they were installed
+
+/// In the order in which they are searched; not all of them need to exist.
+std::vector<std::filesystem::path> recipe_folders();
+
+/// Of all recipes that are found by name, sorted.
+std::vector<std::string> recipe_names();
+
+/// The file that is meant by --recipe: a file of that name, a recipe of that name in one of the folders, or standard
+/// input for "-". Throws std::invalid_argument with the nearest name where there is none.
+std::filesystem::path find_recipe(const std::string& given);
+
+// ---- Commands that train
+
+struct TrainArguments {
+  RecipeArguments recipe;
+  std::string out;
+  bool resume = false;
+  bool json = false;
+  double peer_timeout = 60;             ///< seconds
+  int64_t threads = 0;                  ///< of --threads; 0: not given
+  training::Recipe base = {};           ///< what options and files change
+  std::string command = "train";        ///< for what is told about continuing
+  std::string result = "summary.json";  ///< the file that says that a run of the command is finished
+};
+
+/// --out, --resume, --json and the recipe's options.
+void add_train_options(CLI::App& command, TrainArguments& arguments, RecipeHelp help);
 
 }  // namespace fib::cli

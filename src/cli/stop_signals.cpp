@@ -18,9 +18,9 @@ constexpr int64_t kSameWishMs = 500;
 
 std::atomic<const char*> heard_line{""};
 std::atomic<bool> on_terminal{false};
-std::atomic<int> noted{0};
+std::atomic<CancelSource*> cancelled{nullptr};
 std::atomic<int64_t> noted_at{0};  ///< 0: not yet. It decides who is first; another thread may get the echo meanwhile.
-static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
+static_assert(std::atomic<CancelSource*>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 int64_t now_ms() {
   timespec now{};
@@ -36,7 +36,7 @@ extern "C" void note_signal(int signal) {
   const int64_t now = now_ms();
   int64_t first = 0;
   if (noted_at.compare_exchange_strong(first, now)) {
-    noted = signal;
+    cancelled.load()->request(signal);
     const char* line = heard_line;
     if (on_terminal && *line != '\0') put("\r\033[K");  // a progress bar may stand there
     put(line);
@@ -49,10 +49,10 @@ extern "C" void note_signal(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals(const char* line) {
+StopSignals::StopSignals(CancelSource& source, const char* line) {
   heard_line = line;
+  cancelled = &source;
   on_terminal = ::isatty(STDERR_FILENO) != 0;
-  noted = 0;
   noted_at = 0;
   std::signal(SIGINT, note_signal);
   std::signal(SIGTERM, note_signal);
@@ -62,7 +62,5 @@ StopSignals::~StopSignals() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
 }
-
-int StopSignals::received() { return noted; }
 
 }  // namespace fib::cli

@@ -10,9 +10,9 @@
 #include <sstream>
 
 #include "base/npy.h"
-#include "cli/command.h"
+#include "cli/commands/command_table.h"
 #include "cli/output.h"
-#include "cli/recipe_files.h"
+#include "cli/recipe_options.h"
 #include "run_fib.h"
 #include "terminal.h"
 #include "training/recipe/options.h"
@@ -74,7 +74,7 @@ TEST(FibHelp, is_the_same_as_a_command_and_as_an_option) {
 }
 
 TEST(FibHelp, of_every_command_has_usage_and_example) {
-  for (const fib::cli::Command& command : fib::cli::command_table()) {
+  for (const fib::cli::Command& command : fib::cli::command_table<fib::cli::BecomesTorchProgram>()) {
     const std::string name = command.title.name;
     const Outcome o = run_fib(name + " --help");
     EXPECT_EQ(o.code, 0) << name;
@@ -198,7 +198,7 @@ TEST(Completion, of_zsh_knows_commands_and_values) {
 TEST(ManPages, are_there_for_every_command_and_without_warnings) {
   const std::string folder = scratch_path("man");
   EXPECT_EQ(run_fib("--quiet help --man-pages " + folder).code, 0);
-  for (const fib::cli::Command& command : fib::cli::command_table()) {
+  for (const fib::cli::Command& command : fib::cli::command_table<fib::cli::BecomesTorchProgram>()) {
     std::string name = command.title.name;
     std::ranges::replace(name, ' ', '-');
     EXPECT_TRUE(fs::exists(folder + "/fib-" + name + ".1")) << name;

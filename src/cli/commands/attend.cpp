@@ -11,11 +11,9 @@
 #include "attention/registry.h"
 #include "base/checked.h"
 #include "cli/command.h"
-#include "cli/layer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/standard_streams.h"
-#include "cli/threads.h"
 #include "fibottention/attention.h"
 
 namespace fib::cli {
@@ -70,7 +68,7 @@ void declare(CLI::App& command, AttendArguments& a) {
   file("--dq", a.files.dq, "where the gradient of the queries goes");
   file("--dk", a.files.dk, "where the gradient of the keys goes");
   file("--dv", a.files.dv, "where the gradient of the values goes");
-  command.add_flag("--json", a.json, "what was computed and written, for machines");
+  command.add_flag("--json", a.json, "print JSON: what was computed and written");
   command.footer(
       "One of the arrays that are read may be -, standard input, and one of those that are written, standard output.\n"
       "Example: fib attend --q q.npy --k k.npy --v v.npy --out out.npy --wmin 5 --wmax 65");

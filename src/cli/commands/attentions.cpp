@@ -57,7 +57,7 @@ struct AttentionsArguments {
 };
 
 void declare(CLI::App& command, AttentionsArguments& a) {
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.footer("Example: fib attentions --json");
 }
 

@@ -116,7 +116,7 @@ void run(const DatasetsArguments& a, const Globals& globals) {
 }
 
 void declare(CLI::App& command, DatasetsArguments& a) {
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.add_option("--verify", a.verify, "compare NAME or NAME:PATH with the published checksums")->type_name("DATA");
   command.footer("Example: fib datasets --verify fashion-mnist");
 }

@@ -27,7 +27,7 @@ void declare(CLI::App& command, FlopsArguments& a) {
   add_integers(command, "--resolution", a.resolutions, kResolutions, "sides of square images; the model's own");
   add_attention_list_options(command, a.attention);
   add_place_options(command, a.place);
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.add_option("--plot", a.plot, "draw the cost against the resolution, as .svg or .png")->type_name("FILE");
   command.footer(
       "Example: fib flops --model vit_base_patch16_224 --model vit_tiny_patch16_224 --resolution 224,384,512,768,1024 "

@@ -129,7 +129,7 @@ std::string models_text(const std::vector<ListedModel>& models, const AttentionS
 
 void declare(CLI::App& command, ModelsArguments& a) {
   add_attention_options(command, a.attention);
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.footer("Example: fib models --attention fibottention");
 }
 

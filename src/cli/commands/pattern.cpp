@@ -9,7 +9,6 @@
 #include "attention/registry.h"
 #include "base/atomic_file.h"
 #include "cli/command.h"
-#include "cli/layer_options.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/standard_streams.h"
@@ -36,7 +35,7 @@ void declare(CLI::App& command, PatternArguments& a) {
   add_integer(command, "--heads", a.heads, {1, kMaxHeads}, "heads")->capture_default_str();
   add_attention_options(command, a.attention);
   add_layer_options(command, a.layer);
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.add_option("--png", a.png, "draw all heads' masks into this file; - is standard output")->type_name("FILE");
   command.add_option("--svg", a.svg, "the same as SVG")->type_name("FILE");
   command.add_option("--array", a.array, "print the Wythoff array instead; --modified and --json apply")

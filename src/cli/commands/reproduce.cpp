@@ -3,17 +3,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "analysis/ablations/commands.h"
 #include "analysis/ablations/jobs.h"
 #include "base/atomic_file.h"
 #include "base/read_file.h"
 #include "base/shell_line.h"
+#include "base/system.h"
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/recipe_files.h"
+#include "cli/recipe_options.h"
 #include "cli/stop_signals.h"
 #include "report/ablation_report.h"
 
@@ -56,77 +56,6 @@ ablations::Request request_of(const ReproduceArguments& a) {
   return {ablations::scale_of(a.scale), a.seeds, overrides(a.set), recipe_folder(a), a.out};
 }
 
-std::string last_line(const fs::path& file) {
-  std::istringstream in(read_file(file, kMaxRecordBytes));
-  std::string last;
-  for (std::string line; std::getline(in, line);)
-    if (!line.empty()) last = line;
-  return last;
-}
-
-/// What is said while runs are trained, and what is kept of the first that fails.
-class Reproduction {
- public:
-  Reproduction(const Ablation& ablation, std::vector<Run>& runs, std::vector<size_t> left, bool quiet)
-      : ablation_(ablation),
-        runs_(runs),
-        left_(std::move(left)),
-        done_(static_cast<int64_t>(runs.size() - left_.size())),
-        progress_("runs", static_cast<int64_t>(runs.size()), quiet, done_) {
-    if (done_ > 0) progress_.say(fmt::format("{} of {} runs are there already", done_, runs.size()));
-  }
-
-  /// `width` runs at once, which share `threads`; one stage after the other.
-  training::PoolOutcome train(int64_t width, int64_t threads) {
-    const StopSignals signals;
-    std::vector<size_t> all;
-    all.swap(left_);
-    for (int64_t stage = 0; !all.empty() && failure_.empty(); ++stage) {
-      const auto of_stage =
-          std::stable_partition(all.begin(), all.end(), [&](size_t i) { return runs_[i].stage == stage; });
-      left_.assign(all.begin(), of_stage);
-      all.erase(all.begin(), of_stage);
-      if (train_left(width, threads) == training::PoolOutcome::stopped) return training::PoolOutcome::stopped;
-    }
-    return training::PoolOutcome::finished;
-  }
-
-  const std::string& failure() const { return failure_; }
-
- private:
-  training::PoolOutcome train_left(int64_t width, int64_t threads) {
-    jobs_.clear();
-    for (size_t i : left_) jobs_.push_back(ablations::job_of(runs_[i], std::max<int64_t>(1, threads / width)));
-    return run_jobs(jobs_, {.width = width,
-                            .started = [this](size_t job) { started(runs_[left_[job]]); },
-                            .ended = [this](size_t job, int code) { ended(job, code); },
-                            .stop_signal = StopSignals::received});
-  }
-
-  void started(const Run& run) {
-    progress_.say((run.state == State::unfinished ? "continuing " : "training ") + label_of(ablation_, run));
-  }
-
-  void ended(size_t job, int code) {
-    Run& run = runs_[left_[job]];
-    look_up(run);
-    if (run.top1)
-      progress_.say(fmt::format("{}: {:.2f} % in {:.0f} s", label_of(ablation_, run), *run.top1, *run.seconds));
-    if (code != 0 && StopSignals::received() == 0 && failure_.empty())
-      failure_ = fmt::format("training {} failed with {}: {} (see {})", label_of(ablation_, run), code,
-                             last_line(jobs_[job].log), jobs_[job].log.string());
-    progress_.show(++done_);
-  }
-
-  const Ablation& ablation_;
-  std::vector<Run>& runs_;
-  std::vector<size_t> left_;         ///< to begin with all, then those of a stage
-  std::vector<training::Job> jobs_;  ///< of the stage
-  int64_t done_;
-  ProgressBar progress_;
-  std::string failure_;
-};
-
 /// The command that was given, to be given again.
 std::string resuming_line(const ReproduceArguments& a, const Globals& globals) {
   std::vector<std::string> words = {"fib"};
@@ -138,12 +67,27 @@ std::string resuming_line(const ReproduceArguments& a, const Globals& globals) {
 /// Trains what is missing. Throws Exit when stopped, std::runtime_error naming the first run that failed.
 void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::vector<Run>& runs,
                    const Globals& globals) {
-  Reproduction reproduction(ablation, runs, ablations::left_to_do(runs, a.resume), globals.quiet || a.json);
-  if (reproduction.train(a.jobs, globals.threads) == training::PoolOutcome::stopped) {
+  const std::vector<size_t> left = ablations::left_to_do(runs, a.resume);
+  auto done = static_cast<int64_t>(runs.size() - left.size());
+  ProgressBar progress("runs", static_cast<int64_t>(runs.size()), globals.quiet || a.json, done);
+  if (done > 0) progress.say(fmt::format("{} of {} runs are there already", done, runs.size()));
+  CancelSource cancel;
+  const StopSignals signals(cancel);
+  const auto started = [&](const Run& run) {
+    progress.say((run.state == State::unfinished ? "continuing " : "training ") + label_of(ablation, run));
+  };
+  const auto ended = [&](const Run& run) {
+    if (run.top1)
+      progress.say(fmt::format("{}: {:.2f} % in {:.0f} s", label_of(ablation, run), *run.top1, *run.seconds));
+    progress.show(++done);
+  };
+  const ablations::StageResult result =
+      ablations::run_stages(ablation, runs, left, {a.jobs, globals.threads, cancel.token(), started, ended});
+  if (result.outcome == training::PoolOutcome::stopped) {
     say("stopped; continue with: " + resuming_line(a, globals));
-    throw Exit{128 + StopSignals::received()};
+    throw Exit{128 + cancel.token().signal()};
   }
-  if (!reproduction.failure().empty()) throw std::runtime_error(reproduction.failure());
+  if (!result.failure.empty()) throw std::runtime_error(result.failure);
   for (Run& run : runs) look_up(run);
 }
 
@@ -169,34 +113,40 @@ void write_results(const ReproduceArguments& a, const Ablation& ablation, const 
 }
 
 /// Shows what the runs are for by the ablation's own command; what it prints is kept beside its drawings.
-void show_by_command(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs,
-                     const Globals& globals) {
-  const std::string kept = result_stem(a) + (a.json ? ".json" : ".txt");
-  training::Job job{showing_words(ablation, runs, result_stem(a)), {}, kept + ".part"};
+void show(const ReproduceArguments& a, const ablations::Showing& showing, const Globals& globals) {
+  const std::string kept = showing.out + (a.json ? ".json" : ".txt");
+  training::Job job{showing.words, {}, kept + ".part"};
   job.arguments.insert(job.arguments.end(), {"--threads", std::to_string(globals.threads)});
   if (a.json) job.arguments.emplace_back("--json");
   int code = 0;
-  const StopSignals signals;
+  CancelSource cancel;
+  const StopSignals signals(cancel);
   training::run_jobs({job}, {.width = 1,
                              .started = [](size_t) {},
                              .ended = [&](size_t, int ended) { code = ended; },
-                             .stop_signal = StopSignals::received});
+                             .cancel = cancel.token()});
   if (code != 0) {
     fs::remove(job.output);
     throw Exit{code};  // it has said why
   }
-  fs::rename(job.output, kept);
+  if (rename_file(job.output.c_str(), kept.c_str()) != 0)
+    throw std::runtime_error(fmt::format("cannot write '{}': {}", kept, std::generic_category().message(errno)));
   if (!globals.quiet || a.json) fmt::print("{}", read_file(kept, kMaxRecordBytes));
   if (!globals.quiet && !a.json) fmt::print("\nWritten to {}\n", kept);
+}
+
+void show_by_command(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs,
+                     const Globals& globals) {
+  for (const ablations::Showing& showing : showings(ablation, runs, ablations::scale_of(a.scale), result_stem(a)))
+    show(a, showing, globals);
 }
 
 void print_plan(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs) {
   if (a.plan == "slurm") return fmt::print("{}", ablations::slurm_script(a.name, runs));
   fmt::print("{}", ablations::shell_commands(runs));
   if (ablation.command.empty()) return;
-  std::vector<std::string> words = showing_words(ablation, runs, result_stem(a));
-  words.insert(words.begin(), "fib");
-  fmt::print("{}\n", shell_line(words));
+  for (const ablations::Showing& showing : showings(ablation, runs, ablations::scale_of(a.scale), result_stem(a)))
+    fmt::print("fib {}\n", shell_line(showing.words));
 }
 
 void show_list(const ReproduceArguments& a, bool quiet) {
@@ -246,7 +196,7 @@ void declare(CLI::App& command, ReproduceArguments& a) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command.add_option("--recipes", a.recipes, "folder with the recipes and their folder ablations")->type_name("DIR");
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.footer(
       "Ctrl-C saves what is being trained; --resume goes on from there and repeats nothing that has finished.\n"
       "Example: fib reproduce --list\n"

@@ -136,7 +136,7 @@ void declare(CLI::App& command, RunsArguments& a) {
       ->take_all();
   command.add_option("--against", a.against, "compare with the runs of this attention instead of the first")
       ->type_name("SPEC");
-  command.add_flag("--json", a.json, "for machines");
+  command.add_flag("--json", a.json, "print JSON");
   command.footer(
       "Runs that differ by their seed alone are one result, with an interval and a paired test against the first, or "
       "against --against.\n"

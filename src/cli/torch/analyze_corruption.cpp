@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/analyze_corruption.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "analysis/torch/robustness.h"
+#include "cli/commands/analyses.h"
+#include "cli/commands/trained.h"
 #include "cli/progress.h"
-#include "cli/torch/analyze_options.h"
+#include "cli/torch/open_models.h"
 #include "data/corruptions/corruption.h"
 #include "report/plot.h"
 #include "report/table.h"
@@ -28,13 +28,13 @@ struct Measured {
   Robustness robustness;
 };
 
-Measured measure(const CorruptionArguments& a, const TrainedModel& subject, bool quiet) {
+Measured measure(const CorruptionArguments& a, const TrainedModel& model, bool quiet) {
   ProgressBar progress("sets", static_cast<int64_t>(a.sets.corruptions.size() * a.sets.severities.size()), quiet);
   const auto show = [&](int64_t done, const std::string& corruption) {
-    progress.show(done, subject.name + ", " + corruption);
+    progress.show(done, model.name + ", " + corruption);
   };
-  return {subject.name, subject.attention, subject.data, input_json(subject),
-          analysis::measure_robustness(subject, a.sets, show)};
+  return {model.name, model.attention, model.data, input_json(model.info()),
+          analysis::measure_robustness(model, a.sets, show)};
 }
 
 ordered_json robustness_json(const std::vector<Measured>& all, int64_t seed) {
@@ -136,16 +136,18 @@ void complete(CorruptionArguments& a) {
     if (!plot.empty()) report::check_drawing_output(plot);
 }
 
+}  // namespace
+
 void run(const CorruptionArguments& given, const Globals& globals) {
   CorruptionArguments a = given;
   complete(a);
   std::vector<Measured> all;
-  const auto subjects = open_subjects(a.subjects, globals.quiet);
-  for (const auto& subject : subjects) all.push_back(measure(a, subject, globals.quiet || a.json));
+  const auto models = open_models(a.models, globals.quiet);
+  for (const auto& model : models) all.push_back(measure(a, model, globals.quiet || a.json));
   if (a.json) {
     print_json(robustness_json(all, a.sets.seed));
   } else if (!globals.quiet) {
-    fmt::print("{}{}", robustness_text(a, all), inputs_text(subjects));
+    fmt::print("{}{}", robustness_text(a, all), inputs_text(models));
   }
   const bool quiet = a.json || globals.quiet;
   for (const std::string& plot : a.plots) write_plot(draw(severity_plot(a, all)), plot, quiet);
@@ -153,7 +155,4 @@ void run(const CorruptionArguments& given, const Globals& globals) {
   if (!a.panels.empty()) write_plot(draw(panels_plot(a, all)), a.panels, quiet);
 }
 
-const TorchRunner<CorruptionArguments> analyze_corruption_runner(run);
-
-}  // namespace
 }  // namespace fib::cli

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/analyze_diversity.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +6,10 @@
 
 #include "analysis/paper/tables.h"
 #include "analysis/statistics.h"
+#include "cli/commands/analyses.h"
+#include "cli/commands/trained.h"
 #include "cli/output.h"
-#include "cli/torch/analyze_options.h"
+#include "cli/torch/open_models.h"
 #include "report/plot.h"
 #include "report/table.h"
 #include "report/words.h"
@@ -39,20 +39,20 @@ std::optional<analysis::FiveNumbers> paper_beside(const std::vector<DiversityRow
   return &*std::ranges::find_if(rows, same) == &row ? row.paper : std::nullopt;
 }
 
-DiversityRow measure_diversity(const AnalyzeArguments& a, const training::TrainedModel& subject, bool quiet) {
-  const int64_t layer = chosen_layer(a, *subject.module);
-  const DatasetPtr images = chosen_images(a, subject);
+DiversityRow measure_diversity(const AnalyzeArguments& a, const training::TrainedModel& model, bool quiet) {
+  const int64_t layer = chosen_layer(a, *model.module);
+  const DatasetPtr images = chosen_images(a, model);
   std::vector<double> values;
-  with_progress(subject, images, quiet, [&](const analysis::ImagesDone& done) {
-    values = analysis::diversity_over(subject, images, layer, done);
+  with_progress(model, images, quiet, [&](const analysis::ImagesDone& done) {
+    values = analysis::diversity_over(model, images, layer, done);
   });
-  return {subject.name,
-          subject.attention,
-          subject.data,
-          input_json(subject),
+  return {model.name,
+          model.attention,
+          model.data,
+          input_json(model.info()),
           layer + 1,
           analysis::five_numbers(std::move(values)),
-          paper::head_diversity(name_of(subject.attention))};
+          paper::head_diversity(name_of(model.attention))};
 }
 
 ordered_json five_json(const analysis::FiveNumbers& n) {
@@ -103,20 +103,19 @@ report::BoxPlot box_plot(const std::vector<DiversityRow>& rows) {
   return plot;
 }
 
+}  // namespace
+
 void run(const DiversityArguments& a, const Globals& globals) {
   for (const std::string& plot : a.plots) report::check_drawing_output(plot);
   std::vector<DiversityRow> rows;
-  const auto subjects = open_subjects(a.subjects, globals.quiet);
-  for (const auto& subject : subjects) rows.push_back(measure_diversity(a, subject, globals.quiet || a.json));
+  const auto models = open_models(a.models, globals.quiet);
+  for (const auto& model : models) rows.push_back(measure_diversity(a, model, globals.quiet || a.json));
   if (a.json) {
     print_json(diversity_json(rows));
   } else if (!globals.quiet) {
-    fmt::print("{}{}", diversity_text(rows), inputs_text(subjects));
+    fmt::print("{}{}", diversity_text(rows), inputs_text(models));
   }
   for (const std::string& plot : a.plots) write_plot(draw(box_plot(rows)), plot, a.json || globals.quiet);
 }
 
-const TorchRunner<DiversityArguments> analyze_diversity_runner(run);
-
-}  // namespace
 }  // namespace fib::cli

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/analyze_inductive_bias.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "analysis/torch/object_regions.h"
+#include "cli/commands/analyses.h"
+#include "cli/commands/trained.h"
 #include "cli/output.h"
-#include "cli/torch/analyze_options.h"
-#include "data/subset.h"
+#include "cli/torch/open_models.h"
 #include "report/table.h"
 #include "report/words.h"
 
@@ -28,66 +28,14 @@ struct BiasRow {
   analysis::InsideOver inside;
 };
 
-/// What decides the region, in words, and the rule itself.
-struct RegionRule {
-  std::string words;
-  analysis::RegionOf region;
-};
-
-int patch_of(const training::TrainedModel& subject) { return static_cast<int>(subject.module->dimensions().row.patch); }
-
-ImageSize size_of(const Image& image) { return {image.width, image.height}; }
-
-RegionRule rule_of_boxes(const training::TrainedModel& subject) {
-  return {"boxes of the data", [view = subject.view, patch = patch_of(subject)](const Dataset& images, size_t i) {
-            const auto box = images.box(i);
-            return box ? patches_in_box(*box, size_of(images.image(i)), view, patch) : PatchRegion();
-          }};
-}
-
-RegionRule rule_of_foreground(const training::TrainedModel& subject) {
-  return {"foreground: half of a patch brighter than a tenth of white",
-          [pipeline = Pipeline(subject.view), patch = patch_of(subject)](const Dataset& images, size_t i) {
-            CounterRng unused(0);
-            return bright_patches(pipeline.transformed(images.image(i), unused), patch);
-          }};
-}
-
-RegionRule rule_of_file(const training::TrainedModel& subject, const std::map<size_t, ObjectBox>& boxes) {
-  return {"boxes of a file", [boxes, view = subject.view, patch = patch_of(subject)](const Dataset& images, size_t i) {
-            const auto& numbers = dynamic_cast<const Subset&>(images).indices();
-            return patches_in_box(boxes.at(numbers[i]), size_of(images.image(i)), view, patch);
-          }};
-}
-
-bool has_black_ground(const Dataset& dataset) { return dataset.info().channels == 1; }
-
-RegionRule rule_of_data(const training::TrainedModel& subject) {
-  if (subject.dataset->box(0)) return rule_of_boxes(subject);
-  if (has_black_ground(*subject.dataset)) return rule_of_foreground(subject);
-  throw std::invalid_argument(subject.data + " has no object boxes and no black ground: give --boxes F.csv");
-}
-
-/// The images that the file names, the first `most` of them.
-DatasetPtr boxed_images(const training::TrainedModel& subject, const std::map<size_t, ObjectBox>& boxes, int64_t most) {
-  std::vector<size_t> numbers;
-  for (const auto& [index, box] : boxes) {
-    if (index >= subject.dataset->size())
-      throw std::invalid_argument(
-          fmt::format("--boxes names image {}, {} has 0 to {}", index, subject.data, subject.dataset->size() - 1));
-    if (static_cast<int64_t>(numbers.size()) < most) numbers.push_back(index);
-  }
-  return std::make_shared<Subset>(subject.dataset, std::move(numbers));
-}
-
-BiasRow measure_bias(const BiasArguments& a, const training::TrainedModel& subject, bool quiet) {
-  const int64_t layer = chosen_layer(a, *subject.module);
-  const auto boxes = a.boxes.empty() ? std::map<size_t, ObjectBox>() : read_boxes(a.boxes);
-  const DatasetPtr images = boxes.empty() ? chosen_images(a, subject) : boxed_images(subject, boxes, a.images);
-  const RegionRule rule = boxes.empty() ? rule_of_data(subject) : rule_of_file(subject, boxes);
-  BiasRow row{subject.name, subject.attention, subject.data, rule.words, input_json(subject), layer + 1, {}};
-  with_progress(subject, images, quiet, [&](const analysis::ImagesDone& done) {
-    row.inside = analysis::inside_over(subject, images, layer, rule.region, done);
+BiasRow measure_bias(const BiasArguments& a, const training::TrainedModel& model, bool quiet) {
+  const int64_t layer = chosen_layer(a, *model.module);
+  const analysis::BoxesByImage boxes = a.boxes.empty() ? analysis::BoxesByImage() : read_boxes(a.boxes);
+  const DatasetPtr images = boxes.empty() ? chosen_images(a, model) : analysis::boxed_images(model, boxes, a.images);
+  const analysis::RegionRule rule = analysis::region_rule(model, boxes);
+  BiasRow row{model.name, model.attention, model.data, rule.description, input_json(model.info()), layer + 1, {}};
+  with_progress(model, images, quiet, [&](const analysis::ImagesDone& done) {
+    row.inside = analysis::inside_over(model, images, layer, rule.region, done);
   });
   return row;
 }
@@ -134,18 +82,17 @@ std::string bias_text(const std::vector<BiasRow>& rows) {
              first.layer, report::grouped(first.inside.images), first.regions, kPaperFull, kPaperFibottention);
 }
 
+}  // namespace
+
 void run(const BiasArguments& a, const Globals& globals) {
   std::vector<BiasRow> rows;
-  const auto subjects = open_subjects(a.subjects, globals.quiet);
-  for (const auto& subject : subjects) rows.push_back(measure_bias(a, subject, globals.quiet || a.json));
+  const auto models = open_models(a.models, globals.quiet);
+  for (const auto& model : models) rows.push_back(measure_bias(a, model, globals.quiet || a.json));
   if (a.json) {
     print_json(bias_json(rows));
   } else if (!globals.quiet) {
-    fmt::print("{}{}", bias_text(rows), inputs_text(subjects));
+    fmt::print("{}{}", bias_text(rows), inputs_text(models));
   }
 }
 
-const TorchRunner<BiasArguments> analyze_inductive_bias_runner(run);
-
-}  // namespace
 }  // namespace fib::cli

@@ -3,11 +3,20 @@
 #include <torch/torch.h>
 
 #include "cli/app.h"
+#include "cli/commands/command_table.h"
 #include "cli/torch/torch_threads.h"
 
 namespace {
 
 using namespace fib::cli;
+
+/// Each command's run() is in a file of cli/torch.
+struct RunsHere {
+  template <class Arguments>
+  static void run(const Arguments& arguments, const Globals& globals) {
+    fib::cli::run(arguments, globals);
+  }
+};
 
 /// Debian's LibTorch starts with one intra-op thread, whatever the machine has.
 void set_threads(const Globals& globals) { use_torch_threads(globals.threads); }
@@ -26,4 +35,4 @@ std::string explain(const std::exception& error) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_app(argc, argv, {set_threads, explain}); }
+int main(int argc, char** argv) { return run_app(argc, argv, {command_table<RunsHere>(), set_threads, explain}); }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/commands/report.h"
-
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -10,16 +8,18 @@
 
 #include "base/atomic_file.h"
 #include "cli/app.h"
+#include "cli/commands/trained.h"
 #include "cli/progress.h"
 #include "cli/standard_streams.h"
-#include "cli/torch/policy_page.h"
-#include "cli/torch/subject_options.h"
+#include "cli/torch/open_models.h"
 #include "kernels/machine.h"
 #include "report/runs_json.h"
+#include "report/torch/robots/policy_page.h"
 #include "report/torch/run_facts.h"
 #include "report/words.h"
 
 namespace fib::cli {
+namespace {
 
 void add_title(report::Page& page, const ReportArguments& a) {
   page.title = a.title;
@@ -29,14 +29,23 @@ void add_title(report::Page& page, const ReportArguments& a) {
   page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
 }
 
-namespace {
+report::Page make_policy_page(const ReportArguments& a, bool quiet) {
+  report::Page page;
+  add_title(page, a);
+  ProgressBar progress("runs", static_cast<int64_t>(a.directories.size()), quiet);
+  for (const std::string& directory : a.directories) {
+    progress.show(static_cast<int64_t>(page.runs.size()), "episodes of " + directory);
+    page.runs.push_back(report::policy_run(directory));
+  }
+  return page;
+}
 
 report::Page make_page(const ReportArguments& a, bool quiet) {
-  SubjectArguments subjects;
-  subjects.runs = a.directories;
-  subjects.checkpoint = a.checkpoint;
-  subjects.batch = 64;
-  const auto opened = open_subjects(subjects, quiet);
+  ModelArguments models;
+  models.runs = a.directories;
+  models.checkpoint = a.checkpoint;
+  models.batch = 64;
+  const auto opened = open_models(models, quiet);
   const report::ReportEffort effort{
       .images = a.images, .diversity_images = std::min<int64_t>(a.images, 500), .samples = a.samples, .mistakes = 8};
   ProgressBar progress("runs", static_cast<int64_t>(opened.size()), quiet);
@@ -63,19 +72,17 @@ void tell(const ReportArguments& a, const report::Page& page, size_t bytes, bool
   print_json({{"title", page.title}, {"runs", runs}, {"written", nlohmann::ordered_json::array({written})}});
 }
 
+}  // namespace
+
 void run(const ReportArguments& a, const Globals& globals) {
   StandardStreams streams(a.json ? "--json" : "");
   const std::string out = streams.output("--out", a.out, ".html");
   check_writable(out);
-  const bool policies = is_policy_run(a.directories.front());
+  const bool policies = report::is_policy_run(a.directories.front());
   const report::Page page = policies ? make_policy_page(a, globals.quiet) : make_page(a, globals.quiet);
   const std::string html = report::page_html(page);
   write_file_atomically(out, html);
   tell(a, page, html.size(), globals.quiet || streams.output_used());
   streams.finish();
 }
-
-const TorchRunner<ReportArguments> report_runner(run);
-
-}  // namespace
 }  // namespace fib::cli

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "cli/stop_signals.h"
 #include "report/words.h"
 
 namespace fib::cli {
@@ -81,7 +80,5 @@ void TrainObserver::evaluated(const training::EvaluationFacts& f) {
 }
 
 void TrainObserver::noted(const std::string& line) { say(line); }
-
-bool TrainObserver::wants_stop() { return StopSignals::received() != 0; }
 
 }  // namespace fib::cli

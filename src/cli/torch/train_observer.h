@@ -37,7 +37,6 @@ class TrainObserver : public training::Observer {
   void evaluating(const std::string& split, int64_t done, int64_t total) override;
   void evaluated(const training::EvaluationFacts& facts) override;
   void noted(const std::string& line) override;
-  bool wants_stop() override;
 
  private:
   void say(const std::string& line);

@@ -14,47 +14,52 @@
 #include "cli/stop_signals.h"
 #include "cli/torch/torch_threads.h"
 #include "cli/torch/train_observer.h"
+#include "robots/torch/cloning.h"
 
 namespace fib::cli {
 namespace {
 
 /// Those that prepare images among them, so that a run for which there are too few leaves nothing behind.
 void use_threads(const training::Recipe& recipe) {
-  use_torch_threads(recipe.threads, std::max<int64_t>(1, recipe.workers));
+  use_torch_threads(recipe.run.threads, std::max<int64_t>(1, recipe.data.workers));
 }
 
 /// Others that are lost because a signal ended the waiting for them are no failure.
-void end_if_stopped(const training::LostRank& error) {
-  if (StopSignals::received() == 0) return;
+void end_if_stopped(const training::LostRank& error, const CancelToken& cancel) {
+  if (!cancel.requested()) return;
   say(error.what());
-  throw Exit{128 + StopSignals::received()};
+  throw Exit{128 + cancel.signal()};
 }
 
 }  // namespace
 
-training::Session open_session(const TrainArguments& a, bool quiet) {
-  const StopSignals signals("stopping: no step has been taken yet\n");
+std::vector<training::TaskRow> all_tasks() {
+  std::vector<training::TaskRow> tasks = training::classification_tasks();
+  for (training::TaskRow& task : robots::cloning_tasks()) tasks.push_back(std::move(task));
+  return tasks;
+}
+
+training::Session open_session(const TrainArguments& a, CancelSource& cancel, bool quiet) {
+  const StopSignals signals(cancel, "stopping: no step has been taken yet\n");
   try {
     return {{.out = a.out,
              .resume = a.resume,
              .threads = a.threads,
              .base = a.base,
              .result = a.result,
+             .tasks = all_tasks(),
              .asked = [&a](const training::Recipe& base) { return recipe_of(a.recipe, base); }},
             training::Launch::from_environment(),
-            {.peer_timeout = a.peer_timeout,
-             .wants_stop = [] { return StopSignals::received() != 0; },
-             .tell =
-                 [quiet](const std::string& line) {
-                   if (!quiet) say(line);
-                 }}};
+            {.peer_timeout = a.peer_timeout, .cancel = cancel.token(), .tell = [quiet](const std::string& line) {
+               if (!quiet) say(line);
+             }}};
   } catch (const training::LostRank& error) {
-    end_if_stopped(error);
+    end_if_stopped(error, cancel.token());
     throw;
   }
 }
 
-void run_session(training::Session& session, const TrainArguments& a, bool quiet) {
+void run_session(training::Session& session, const TrainArguments& a, CancelSource& cancel, bool quiet) {
   if (session.is_finished()) {
     if (session.is_first() && !quiet) say(fmt::format("the run in '{}' is finished: nothing was changed", a.out));
     return;
@@ -63,17 +68,17 @@ void run_session(training::Session& session, const TrainArguments& a, bool quiet
   TrainObserver observer(quiet || !session.is_first());
   session.prepare(observer);
   // Until here there was nothing to save, and a signal ended the program at once.
-  const StopSignals signals("stopping: the step under way is finished and saved\n");
+  const StopSignals signals(cancel, "stopping: the step under way is finished and saved\n");
   try {
     if (session.run() == training::Trainer::Outcome::finished) return;
   } catch (const training::LostRank& error) {
-    end_if_stopped(error);
+    end_if_stopped(error, cancel.token());
     throw;
   }
   if (session.is_first())
     say(fmt::format("stopped after step {} of {}, saved; continue with: fib {} --out {} --resume",
                     session.trainer().state().step, session.trainer().total_steps(), a.command, shell_word(a.out)));
-  throw Exit{128 + std::max(1, StopSignals::received())};
+  throw Exit{128 + std::max(1, cancel.token().signal())};
 }
 
 void tell_again(const training::Session& session, const TrainArguments& a) {

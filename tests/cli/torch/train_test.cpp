@@ -208,7 +208,7 @@ TEST_F(Train, says_in_one_line_what_is_wrong) {
 }
 
 TEST_F(Train, stops_at_a_loss_that_is_not_finite) {
-  const Outcome outcome = train("run", "--lr 1e30 --warmup-epochs 0 --clip 0");
+  const Outcome outcome = train("run", "--lr 1e30 --warmup-epochs 0 --grad-clip 0");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(mentions(outcome.err, "is not finite at step")) << outcome.err;
   EXPECT_TRUE(mentions(outcome.err, "last good checkpoint is step")) << outcome.err;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `fib bench`: the options of its parts. cli/torch/bench.cpp does it; commands/predict.cpp runs compiled models.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/options.h"
+#include "cli/command.h"
+#include "cli/model_options.h"
+#include "cli/recipe_options.h"
+
+namespace fib::cli {
+
+// ---- fib bench attention
+
+struct BenchAttentionArguments {
+  AttentionArguments attention;
+  bench::AttentionBenchOptions options;
+  bool json = false;
+  std::string plot;
+};
+
+inline void declare(CLI::App& command, BenchAttentionArguments& a) {
+  bench::AttentionBenchOptions& o = a.options;
+  add_integers(command, "--tokens", o.tokens, {1, kMaxTokens / 2}, "patch tokens N; class tokens come on top")
+      ->default_str("196,784,4096");
+  add_integer(command, "--heads", o.heads, {1, 1024}, "heads")->capture_default_str();
+  add_integer(command, "--dim", o.dim, {1, 512}, "channels per head")->capture_default_str();
+  add_integer(command, "--batch", o.batch, {1, 65536}, "samples")->capture_default_str();
+  add_integer(command, "--cls", o.cls, {0, 16}, "class tokens")->capture_default_str();
+  add_attention_options(command, a.attention);
+  command.add_flag("--backward", o.backward, "also time forward and backward together");
+  add_number(command, "--seconds", o.timing.seconds, {0.01, 3600}, "time to spend per size, about")
+      ->capture_default_str();
+  command.add_flag("--json", a.json, "print JSON");
+  command.add_option("--plot", a.plot, "time and memory against N, as .svg or .png")->type_name("FILE");
+  command.footer(
+      "Each contestant is verified against a float64 oracle on sampled rows (max error: relative to max |v|), then all "
+      "are "
+      "timed in turn.\nGFLOP/s count 4 d per pair forward, 14 d with backward; GB/s count q, k, v and out once.\n"
+      "Example: fib bench attention --tokens 196,784,4096 --backward --plot bench.svg");
+}
+
+void run(const BenchAttentionArguments& arguments, const Globals& globals);
+
+// ---- fib bench model
+
+struct BenchModelArguments {
+  bench::ModelBenchOptions options;
+  AttentionListArguments attention{.attentions = {"fibottention"}};
+  PlaceArguments place;
+  std::vector<std::string> passes = {"forward"};
+  std::vector<std::string> engine;  ///< compiled models instead
+  std::string plot;
+  bool json = false;
+};
+
+inline void declare(CLI::App& command, BenchModelArguments& a) {
+  command.add_option("--model", a.options.model, "a name of fib models")->type_name("MODEL")->capture_default_str();
+  add_integers(command, "--resolution", a.options.resolutions, kResolutions, "sides of square images; the model's own");
+  add_attention_list_options(command, a.attention);
+  add_place_options(command, a.place);
+  add_integer(command, "--batch", a.options.batch, {1, 65536}, "images at once")->capture_default_str();
+  add_choices(command, "--pass", a.passes, {"forward", "training"},
+              "what is timed; training is a step of fib train with its default recipe")
+      ->default_str("forward");
+  command.add_flag("--profile", a.options.profile, "where a training step's time goes: by kind of layer, both ways");
+  add_number(command, "--seconds", a.options.timing.seconds, {0.01, 3600},
+             "time to spend per resolution and pass, about")
+      ->capture_default_str();
+  command.add_flag("--json", a.json, "print JSON");
+  command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("FILE");
+  add_engine_option(command, a.engine,
+                    {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
+                     "--attention-layers", "--frames", "--pass", "--plot"});
+  command.footer(
+      "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
+      "Memory is what making the model and one pass add to the process.\n"
+      "Example: fib bench model --model vit_small_patch16_224 --resolution 224,384 --pass forward,training\n"
+      "Example: fib bench model --engine vit.fib --engine vit-int8.fib --batch 1 --json");
+}
+
+void run(const BenchModelArguments& arguments, const Globals& globals);
+void run_engine(const BenchModelArguments& arguments, const Globals& globals);
+
+// ---- fib bench data
+
+struct BenchDataArguments {
+  RecipeArguments recipe;
+  double seconds = 5;
+  bool json = false;
+};
+
+inline void declare(CLI::App& command, BenchDataArguments& a) {
+  add_recipe_options(command, a.recipe, {}, RecipeHelp::what_differs);
+  add_number(command, "--seconds", a.seconds, {0.01, 3600}, "time to spend on each of the two, about")
+      ->capture_default_str();
+  command.add_flag("--json", a.json, "print JSON");
+  command.footer(
+      "Training that waits for data wants more --workers or fewer augmentations.\n"
+      "The options of recipes are those of fib train.\n"
+      "Example: fib bench data --recipe demo");
+}
+
+void run(const BenchDataArguments& arguments, const Globals& globals);
+
+template <class Torch>
+std::vector<Command> benchmark_commands() {
+  return {make_group({"bench", "measure speed and memory: attention alone, whole models, data", Topic::measures},
+                     "Example: fib bench attention --tokens 196,784 --json"),
+          torch_command<BenchAttentionArguments, Torch>(
+              {"bench attention", "this kernel beside dense attention and memcpy", Topic::measures}),
+          engine_or_torch_command<BenchModelArguments, Torch>(
+              {"bench model", "a whole model with one attention and another", Topic::measures}),
+          torch_command<BenchDataArguments, Torch>(
+              {"bench data", "a recipe's loader beside the steps it feeds", Topic::measures})};
+}
+
+}  // namespace fib::cli
