@@ -242,7 +242,8 @@ class ProgramChecker {
     for (Role role : {Role::q, Role::k, Role::v, Role::out}) rank(role, 4), dense_rows(role);
     const attention::Geometry& g = step().geometry;
     constexpr int64_t kMostTokens = 1 << 22;
-    require(std::max(g.query_tokens(), g.key_tokens()) <= kMostTokens, "more than {} tokens", kMostTokens);
+    for (const attention::Grid& grid : {g.query_grid, g.key_grid})
+      require(Checked(grid.height) * grid.width + g.cls <= kMostTokens, "more than {} tokens", kMostTokens);
     for (Role role : {Role::q, Role::k, Role::v, Role::out}) {
       same(size(role, 0), size(Role::out, 0), "samples");
       same(size(role, 1), g.heads, "heads");
