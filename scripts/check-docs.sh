@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every file that the documentation names exists. With the program as argument, so do its commands and their options:
+# Every file that the documentation names exists. With the program as argument, so do its commands and their options, and
+# they print what the documentation shows:
 # scripts/check-docs.sh [build/fib [PAGE…]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -68,11 +69,37 @@ check_commands() {
   done < <(grep -oHP '(?<=`)fib [a-z][^`]*(?=`)|^\s*(\$ )?\Kfib [a-z].*' "${pages[@]}" | sort -u)
 }
 
+# What stands below "$ fib models", "$ fib flops …", "$ fib pattern …" in a block is what they print.
+check_output() {
+  local page=$1 line=$2 shown=$3 words
+  [[ -n $shown ]] || return 0
+  read -ra words <<<"$line"
+  [[ $("$fib" "${words[@]:2}" 2>&1) == "${shown%$'\n'}" ]] || complain "$page: '${line#\$ }' prints something else"
+}
+
+check_outputs() {
+  local page line command shown
+  for page in "${pages[@]}"; do
+    command=
+    while IFS= read -r line; do
+      if [[ $line == '```'* || $line == '$ '* ]]; then
+        [[ -z $command ]] || check_output "$page" "$command" "$shown"
+        command=
+        shown=
+        [[ $line =~ ^\$\ fib\ (models|flops|pattern|attentions) ]] && command=$line
+      else
+        shown+=$line$'\n'
+      fi
+    done <"$page"
+  done
+}
+
 check_paths
 check_links
 if [[ -n $fib ]]; then
   all_commands=$("$fib" --help)
   check_commands
+  check_outputs
 fi
 ((failures == 0)) || exit 1
 echo "check-docs: clean"

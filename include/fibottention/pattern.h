@@ -150,6 +150,9 @@ double lemma2_bound(SequenceStart start, int64_t window, int64_t tokens);
 double theorem1_bound(int64_t tokens, int64_t heads, int64_t wmax);
 /// Its second, with wmax replaced by N: 4.16 N h ln(3.3 N).
 double theorem1_bound_for_any_window(int64_t tokens, int64_t heads);
+/// The same for the modified array, which the paper leaves to the reader: 2 N h (2.08 ln(√5 wmax + φ) + 1), from Lemma
+/// 2 with a = i - 1 and b = ⌊iφ⌋; holds where ⌊iφ⌋ <= w_i for every head.
+double modified_theorem1_bound(int64_t tokens, int64_t heads, int64_t wmax);
 
 // ---- Mechanisms by name ---------------------------------------------------------------------------------------------
 
@@ -178,6 +181,7 @@ struct PatternOption {
   std::string default_text;  ///< as shown to a person, e.g. "N/3"
   std::string help;
   std::vector<std::string> words = {};  ///< that it takes; none: a number
+  bool sets_pairs = false;              ///< the one to change where a mechanism is to have more or fewer pairs
 };
 
 struct PatternInfo {

@@ -81,7 +81,8 @@ Cost topk_cost(const AttentionSpec& spec, const Geometry& g) {
 }
 
 MechanismInfo topk() {
-  MechanismInfo m{{"topk", "each query keeps the k keys with the largest scores", {{"k", "3", "keys per query"}}}};
+  MechanismInfo m{
+      {"topk", "each query keeps the k keys with the largest scores", {{"k", "3", "keys per query", {}, true}}}};
   m.cost = topk_cost;
   m.holds_all_scores = [](const AttentionSpec&, bool training) { return training; };
   return m;
@@ -100,7 +101,8 @@ Cost linformer_cost(const AttentionSpec& spec, const Geometry& g) {
 }
 
 MechanismInfo linformer() {
-  MechanismInfo m{{"linformer", "keys and values are projected from T tokens to k", {{"k", "4", "projected tokens"}}}};
+  MechanismInfo m{
+      {"linformer", "keys and values are projected from T tokens to k", {{"k", "4", "projected tokens", {}, true}}}};
   m.composed = true;
   m.cost = linformer_cost;
   m.bias_refusal = [](const AttentionSpec&) { return std::string("its projected keys are mixtures of all tokens"); };
@@ -129,7 +131,7 @@ Cost efficient_cost(const AttentionSpec& spec, const Geometry& g) {
 MechanismInfo efficient() {
   MechanismInfo m{{"efficient",
                    "softmax over the channels of q and the tokens of k, then q(kᵀv)",
-                   {{"dim", "4", "channels of q and k per head; 0: those of the model"}}}};
+                   {{"dim", "4", "channels of q and k per head; 0: those of the model", {}, true}}}};
   m.composed = true;
   m.cost = efficient_cost;
   m.query_key_dim = efficient_dim;
@@ -210,6 +212,10 @@ int64_t query_key_dim(const AttentionSpec& spec, const Geometry& geometry) {
 Cost cost(const AttentionSpec& spec, const Geometry& geometry) {
   check_spec(spec);
   return find_mechanism(spec.name).cost(spec, geometry);
+}
+
+bool same_pairs_in_every_layer(const AttentionSpec& spec) {
+  return std::ranges::find(spec.options, std::pair<std::string, std::string>("heads", "same")) == spec.options.end();
 }
 
 }  // namespace fib::attention

@@ -69,6 +69,10 @@ int64_t query_key_dim(const AttentionSpec& spec, const Geometry& geometry);
 
 Cost cost(const AttentionSpec& spec, const Geometry& geometry);
 
+/// Whether all layers of one geometry have as many pairs, though they may draw and permute anew: not where one head's
+/// mask, which differs from layer to layer, stands for all heads.
+bool same_pairs_in_every_layer(const AttentionSpec& spec);
+
 /// The support set of one layer. Where the grids differ it is made on the coarse grid, the elementwise minimum of both:
 /// a pair is kept if the cells of its tokens are (this rule is ours; equal grids reduce to the paper).
 SupportSet layer_support(const AttentionSpec& spec, const Geometry& geometry);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "explorer/overlap.h"
+#include "patterns/desiderata.h"
 #include "report/pattern_drawing.h"
 #include "report/pattern_summary.h"
 
@@ -101,7 +101,12 @@ const SupportSet& View::support() const {
 Json View::describe() const {
   Json pattern;
   if (support_) {
-    pattern = report::pattern_json(request_.spec, *support_);
+    const auto support_of = [&](int64_t layer) {
+      attention::Geometry geometry = request_.geometry;
+      geometry.layer = layer;
+      return attention::layer_support(request_.spec, geometry);
+    };
+    pattern = report::pattern_json(report::summarize_pattern(request_.spec, *support_, support_of, kReachLayers));
     pattern.erase("memory_bytes");
   }
   return {{"pattern", pattern}, {"cost", cost_json(request_)}};

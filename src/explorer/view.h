@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 /// More than these a page cannot draw; `fib pattern` takes them.
 inline constexpr int64_t kMostPatches = 4096, kMostHeads = 64, kMostClassTokens = 16;
 inline constexpr int64_t kMostPixels = 4096;
+/// Of the model whose reach is shown: what `fib pattern` assumes unless told.
+inline constexpr int64_t kReachLayers = 12;
 
 struct Request {
   AttentionSpec spec;

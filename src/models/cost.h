@@ -30,7 +30,8 @@ struct Cost {
   double mlp = 0;  ///< with convolution blocks
   double head = 0;
   double pruning_ratio = 0;  ///< of the patch tokens' pairs, mean over the layers that take the attention asked for
-  int64_t tokens = 0;        ///< of the first block, class tokens included
+  double pruning_ratio_by_cost = 0;  ///< the same, each layer weighing what its attention costs when dense
+  int64_t tokens = 0;                ///< of the first block, class tokens included
   int64_t parameters = 0;
 
   double total() const { return patch_embed + qkv + scores + values + projection + mlp + head; }

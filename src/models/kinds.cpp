@@ -64,7 +64,7 @@ const attention::Cost& CostCounter::cost_of(const AttentionLayer& layer) {
   attention::Geometry geometry = layer.geometry;
   // A permutation of heads and another random draw keep the number of pairs; between different grids, where a cell may
   // hold one token or two, a draw does not.
-  if (geometry.square()) geometry.layer.reset();
+  if (geometry.square() && attention::same_pairs_in_every_layer(layer.attention)) geometry.layer.reset();
   const std::string attention = layer.attention.to_string();
   const auto same = [&](const Known& k) { return k.attention == attention && k.geometry == geometry; };
   const auto found = std::find_if(known_.begin(), known_.end(), same);
@@ -79,7 +79,12 @@ void CostCounter::attention(const AttentionLayer& layer) {
   total_.values += samples * cost.value_macs;
   parameters(cost.parameters);
   if (!layer.replaced) return;
+  const attention::Geometry& g = layer.geometry;
+  const double dense = samples * static_cast<double>(g.heads * g.query_tokens() * g.key_tokens()) *
+                       static_cast<double>(g.head_dim + g.value_dim);
   pruned_ += cost.pruning_ratio;
+  pruned_macs_ += dense * cost.pruning_ratio;
+  dense_macs_ += dense;
   ++replaced_;
 }
 
@@ -98,7 +103,9 @@ void CostCounter::mlp(int64_t tokens, int64_t dim, int64_t hidden) {
 
 Cost CostCounter::total() const {
   Cost total = total_;
-  if (replaced_ > 0) total.pruning_ratio = pruned_ / static_cast<double>(replaced_);
+  if (replaced_ == 0) return total;
+  total.pruning_ratio = pruned_ / static_cast<double>(replaced_);
+  total.pruning_ratio_by_cost = pruned_macs_ / dense_macs_;
   return total;
 }
 

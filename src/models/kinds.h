@@ -114,7 +114,7 @@ class CostCounter {
   };
   Cost total_;
   std::vector<Known> known_;
-  double pruned_ = 0;
+  double pruned_ = 0, pruned_macs_ = 0, dense_macs_ = 0;
   int64_t replaced_ = 0;
 };
 

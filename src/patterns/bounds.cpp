@@ -25,4 +25,11 @@ double theorem1_bound_for_any_window(int64_t tokens, int64_t heads) {
   return 4.16 * n * static_cast<double>(heads) * std::log(3.3 * n);
 }
 
+// Row i begins with a = i - 1 and b = ⌊iφ⌋, so |aφ - b| <= φ and b - aψ = ⌊iφ⌋ + (i - 1)/φ >= 1: Lemma 2 for every
+// head.
+double modified_theorem1_bound(int64_t tokens, int64_t heads, int64_t wmax) {
+  const double per_head = 2.08 * std::log(std::sqrt(5.0) * static_cast<double>(wmax) + std::numbers::phi) + 1.0;
+  return 2.0 * static_cast<double>(tokens) * static_cast<double>(heads) * per_head;
+}
+
 }  // namespace fib

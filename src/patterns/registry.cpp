@@ -96,8 +96,11 @@ std::vector<HeadPattern> make_local(const OptionValues& o, const PatternGeometry
   return same_heads(g, window_head(o.integer("w"), o.flag("diagonal"), g));
 }
 
+/// w keys to each side, `dilation` apart.
 std::vector<HeadPattern> make_longformer(const OptionValues& o, const PatternGeometry& g) {
-  return same_heads(g, window_head(o.integer("w"), true, g));
+  const int64_t w = o.integer("w"), dilation = o.integer("dilation");
+  const int64_t window = dilation > kMaxTokens / w ? kMaxTokens : w * dilation;
+  return same_heads(g, {window, multiples_within(dilation, window, g), true, {}});
 }
 
 std::vector<HeadPattern> make_bigbird(const OptionValues& o, const PatternGeometry& g) {
@@ -148,9 +151,27 @@ std::vector<HeadPattern> make_fib_shift(const OptionValues& o, const PatternGeom
   return spread_heads(o, g, [delta](int64_t i) { return SequenceStart{i + delta, i + delta}; });
 }
 
+/// The offsets of a head as distances from the secondary diagonal: query r meets the keys N - 1 - r ± offset.
+void cross_diagonal(HeadPattern& head, const PatternGeometry& g) {
+  check_listed(2.0 * static_cast<double>(head.offsets.size()) * static_cast<double>(g.patches), g, "pairs");
+  for (int64_t offset : std::exchange(head.offsets, {})) {
+    for (int64_t r = 0; r < g.patches; ++r) {
+      for (int64_t key : {g.patches - 1 - r + offset, g.patches - 1 - r - offset}) {
+        if (key < 0 || key >= g.patches) continue;
+        head.pairs.push_back({static_cast<int32_t>(g.cls + r), static_cast<int32_t>(g.cls + key)});
+      }
+    }
+  }
+}
+
 /// Head i uses row i of an array of Fibonacci sequences.
 HeadMaker rows_of(SequenceStart (*row)(int64_t)) {
-  return [row](const OptionValues& o, const PatternGeometry& g) { return spread_heads(o, g, row); };
+  return [row](const OptionValues& o, const PatternGeometry& g) {
+    std::vector<HeadPattern> heads = spread_heads(o, g, row);
+    if (o.choice("bands") == "cross")
+      for (HeadPattern& head : heads) cross_diagonal(head, g);
+    return heads;
+  };
 }
 
 /// All heads use one sequence, in the window w.
@@ -168,39 +189,48 @@ struct Pattern {
 
 std::vector<Pattern> build_patterns() {
   const PatternOption wmin{"wmin", "min(5, wmax)", "window of the first head"};
-  const PatternOption wmax{"wmax", "N/3", "window of the last head"};
-  const PatternOption permute{
-      "permute", "published", "published: heads change places per layer; none: never", {"published", "none"}};
+  const PatternOption wmax{"wmax", "N/3", "window of the last head", {}, true};
+  const PatternOption permute{"permute",
+                              "published",
+                              "published: heads change places per layer; first: all layers as the first; none: never",
+                              {"published", "first", "none"}};
+  const PatternOption bands{
+      "bands", "main", "main: along the principal diagonal; cross: along the secondary one", {"main", "cross"}};
+  const PatternOption shared{
+      "heads", "own", "own: each head its row; same: all have the row of the layer's first head", {"own", "same"}};
   const PatternOption seed{"seed", "0", "draws the random pairs, in each layer anew"};
   const PatternOption draws{
       "heads", "own", "own: each head draws its own pairs; same: all heads share one draw", {"own", "same"}};
-  const PatternOption third{"w", "N/3", "window of every head"};
+  const PatternOption third{"w", "N/3", "window of every head", {}, true};
   const PatternOption dilation{"c", "2", "distance between neighboring offsets"};
+  const std::vector<PatternOption> array_options{wmin, wmax, permute, shared, bands};
   return {
       {{"full", "every token sees every token", {}}, make_full},
-      {{"fibottention", "head i: row i of the Wythoff array, windows growing from wmin to wmax", {wmin, wmax, permute}},
+      {{"fibottention", "head i: row i of the Wythoff array, windows growing from wmin to wmax", array_options},
        rows_of(wythoff_row)},
-      {{"fibottention-modified", "the same rows begun two elements earlier, so more local", {wmin, wmax, permute}},
+      {{"fibottention-modified", "the same rows begun two elements earlier, so more local", array_options},
        rows_of(modified_wythoff_row)},
       {{"local",
         "sliding window: all keys at most w away",
-        {{"w", "2", "half-width of the window"},
+        {{"w", "2", "half-width of the window", {}, true},
          {"diagonal", "false", "false: a token does not see itself; true: it does", {"false", "true"}}}},
        make_local},
-      {{"longformer", "sliding window with diagonal, class token global", {{"w", "1", "half-width of the window"}}},
+      {{"longformer",
+        "sliding window with diagonal, class token global",
+        {{"w", "1", "keys to each side", {}, true}, {"dilation", "1", "distance between neighboring keys"}}},
        make_longformer},
       {{"bigbird",
         "longformer and random pairs",
-        {{"w", "1", "half-width of the window"}, {"random", "N", "random pairs per head"}, seed, draws}},
+        {{"w", "1", "half-width of the window"}, {"random", "N", "random pairs per head", {}, true}, seed, draws}},
        make_bigbird},
       {{"sparse-transformer",
         "strided: heads 1, 3, … neighbors, heads 2, 4, … every stride-th key; with diagonal",
-        {{"stride", "N/3", "distance between the keys of a strided head"},
+        {{"stride", "N/3", "distance between the keys of a strided head", {}, true},
          {"heads", "own", "own: the two kinds of heads take turns; same: every head sees both", {"own", "same"}}}},
        make_sparse_transformer},
       {{"random",
         "random pairs alone",
-        {{"ratio", "0.9852", "share of the N x N pairs that is pruned"},
+        {{"ratio", "0.9852", "share of the N x N pairs that is pruned", {}, true},
          seed,
          draws,
          {"class", "dense", "dense: class tokens meet all tokens; drawn: as any other token", {"dense", "drawn"}}}},
@@ -208,7 +238,7 @@ std::vector<Pattern> build_patterns() {
       {{"dilation", "multiples of c, the same for all heads", {dilation, third}}, make_dilation},
       {{"dilation-varying",
         "multiples of c, head i in the window step x i",
-        {dilation, {"step", "5", "how much a head's window exceeds the one before"}}},
+        {dilation, {"step", "5", "how much a head's window exceeds the one before", {}, true}}},
        make_dilation_varying},
       {{"powers-of-2", "offsets 1, 2, 4, 8, …", {third}}, all_heads(powers_of(2))},
       {{"powers-of-3", "offsets 1, 3, 9, 27, …", {third}}, all_heads(powers_of(3))},
@@ -217,7 +247,7 @@ std::vector<Pattern> build_patterns() {
       {{"fib-1-1", "Fib(1, 1), the Fibonacci numbers, for all heads", {third}}, all_heads(fibonacci_sequence({1, 1}))},
       {{"fib-wmin",
         "Fib(wmin, 2 wmin) for all heads",
-        {{"wmin", "min(5, wmax)", "first element"}, {"wmax", "N/3", "window of every head"}}},
+        {{"wmin", "min(5, wmax)", "first element"}, {"wmax", "N/3", "window of every head", {}, true}}},
        make_fib_wmin},
       {{"fib-shift",
         "head i: Fib(i + delta, i + delta), windows growing from wmin to wmax",
@@ -254,6 +284,12 @@ PatternGeometry without_class_tokens(PatternGeometry g) {
   return g;
 }
 
+/// The layer whose order the heads are in; none: that of their rows.
+std::optional<int64_t> permuting_layer(const OptionValues& o, const PatternGeometry& g) {
+  if (!o.has("permute") || o.choice("permute") == "none" || !g.layer) return std::nullopt;
+  return o.choice("permute") == "first" ? 0 : *g.layer;
+}
+
 std::vector<HeadPattern> permuted(std::vector<HeadPattern> heads, int64_t layer) {
   std::vector<HeadPattern> result;
   for (int64_t row : published_permutation(static_cast<int64_t>(heads.size()), layer)) {
@@ -280,8 +316,8 @@ SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& given)
   const PatternGeometry geometry =
       options.has("class") && options.choice("class") == "drawn" ? without_class_tokens(given) : given;
   std::vector<HeadPattern> heads = pattern.make(options, geometry);
-  const bool permute = options.has("permute") && options.choice("permute") == "published";
-  if (permute && geometry.layer) heads = permuted(std::move(heads), *geometry.layer);
+  if (const auto order = permuting_layer(options, geometry)) heads = permuted(std::move(heads), *order);
+  if (options.has("heads") && shares_one_mask(options)) heads = same_heads(geometry, HeadPattern(heads.front()));
   return SupportSet(geometry.patches, geometry.cls, std::move(heads), geometry.causal);
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "report/table.h"
+#include "report/fields.h"
 #include "report/words.h"
 
 namespace fib::report {
@@ -21,7 +21,44 @@ models::Cost cost_of(const std::string& model, int64_t resolution, const Attenti
   return models::cost(models::dimensions(model, options));
 }
 
-std::string gmacs(double macs) { return fmt::format("{:.3f}", macs / kGiga); }
+std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
+
+/// Billions of multiply-accumulates of one part.
+Field<FlopsRow> part(const char* key, const char* title, double models::Cost::*part) {
+  return field<FlopsRow>(
+      std::string("gmacs.") + key, title, [part](const FlopsRow& r) { return r.cost.*part / kGiga; },
+      [](double gmacs) { return fmt::format("{:.3f}", gmacs); });
+}
+
+Fields<FlopsRow> flops_fields() {
+  using Row = FlopsRow;
+  using models::Cost;
+  const auto number = [](int64_t n) { return std::to_string(n); };
+  return {text_field<Row>("model", "model", [](const Row& r) { return r.model; }),
+          field<Row>(
+              "resolution", "resolution", [](const Row& r) { return r.resolution; }, number),
+          field<Row>(
+              "tokens", "tokens", [](const Row& r) { return r.cost.tokens; }, grouped),
+          text_field<Row>("attention", "attention", [](const Row& r) { return r.attention; }),
+          hidden_field<Row>("parameters", [](const Row& r) { return r.cost.parameters; }),
+          field<Row>(
+              "pruning_ratio", "pruned, mean", [](const Row& r) { return r.cost.pruning_ratio; }, percent),
+          field<Row>(
+              "pruning_ratio_by_cost", "by cost", [](const Row& r) { return r.cost.pruning_ratio_by_cost; }, percent),
+          part("patch_embed", "patches", &Cost::patch_embed),
+          part("qkv", "qkv", &Cost::qkv),
+          part("scores", "scores", &Cost::scores),
+          part("values", "values", &Cost::values),
+          part("projection", "projection", &Cost::projection),
+          part("mlp", "MLP", &Cost::mlp),
+          part("head", "head", &Cost::head),
+          field<Row>(
+              "gmacs.total", "total", [](const Row& r) { return r.cost.total() / kGiga; },
+              [](double gmacs) { return fmt::format("{:.3f}", gmacs); }),
+          field<Row>(
+              "saved_over_full", "saved", [](const Row& r) { return r.saved(); },
+              [](double share) { return fmt::format("{:.1f} %", 100 * share); })};
+}
 
 /// The element with this name, appended if there is none yet; what was first stays first.
 template <class Named>
@@ -57,60 +94,14 @@ std::vector<FlopsRow> flops_rows(const std::vector<std::string>& models, const s
 }
 
 nlohmann::ordered_json flops_json(const std::vector<FlopsRow>& rows) {
-  auto list = nlohmann::ordered_json::array();
-  for (const FlopsRow& row : rows) {
-    const models::Cost& c = row.cost;
-    list.push_back({{"model", row.model},
-                    {"resolution", row.resolution},
-                    {"attention", row.attention},
-                    {"tokens", c.tokens},
-                    {"parameters", c.parameters},
-                    {"pruning_ratio", c.pruning_ratio},
-                    {"gmacs",
-                     {{"patch_embed", c.patch_embed / kGiga},
-                      {"qkv", c.qkv / kGiga},
-                      {"scores", c.scores / kGiga},
-                      {"values", c.values / kGiga},
-                      {"projection", c.projection / kGiga},
-                      {"mlp", c.mlp / kGiga},
-                      {"head", c.head / kGiga},
-                      {"total", c.total() / kGiga}}},
-                    {"saved_over_full", row.saved()}});
-  }
-  return {{"rows", list}};
+  return {{"rows", fields_json(flops_fields(), rows)}};
 }
 
 std::string flops_text(const std::vector<FlopsRow>& rows) {
-  using enum Table::Align;
-  Table table({{"model", left},
-               {"resolution", right},
-               {"tokens", right},
-               {"attention", left},
-               {"pruned", right},
-               {"patches", right},
-               {"qkv", right},
-               {"scores", right},
-               {"values", right},
-               {"projection", right},
-               {"MLP", right},
-               {"head", right},
-               {"total", right},
-               {"saved", right}});
-  const FlopsRow* above = nullptr;
-  for (const FlopsRow& row : rows) {
-    const models::Cost& c = row.cost;
-    const bool same_model = above != nullptr && above->model == row.model;
-    const bool same_size = same_model && above->resolution == row.resolution;
-    table.add_row({same_model ? "" : row.model, same_size ? "" : std::to_string(row.resolution),
-                   same_size ? "" : grouped(c.tokens), row.attention, fmt::format("{:.2f} %", 100 * c.pruning_ratio),
-                   gmacs(c.patch_embed), gmacs(c.qkv), gmacs(c.scores), gmacs(c.values), gmacs(c.projection),
-                   gmacs(c.mlp), gmacs(c.head), gmacs(c.total()), fmt::format("{:.1f} %", 100 * row.saved())});
-    above = &row;
-  }
-  return table.to_string() +
-         "\nGMACs of one image (10⁹ multiply-accumulates), scores and values counted as the paper does: all pairs "
-         "of\n"
-         "tokens times the share that is not pruned. Saved: of the total, against full attention.\n";
+  return fields_table(flops_fields(), rows, 3) +
+         "\nGMACs of one image (10⁹ multiply-accumulates), scores and values counted as the paper does: all pairs of\n"
+         "tokens times the share that is not pruned. Pruned: mean of the layers that take the attention, and the same\n"
+         "with each layer weighing what its dense attention costs. Saved: of the total, against full attention.\n";
 }
 
 LinePlot flops_plot(const std::vector<FlopsRow>& rows) {

@@ -32,17 +32,44 @@ std::string heads_table(const SupportSet& s) {
   return table.to_string();
 }
 
-std::string totals_table(const AttentionSpec& spec, const SupportSet& s) {
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// "23.9 % after 1 layer, 98.1 % after 2, 100.0 % after 3": until nothing more is gained, four layers at most.
+std::string reach_text(const std::vector<double>& shares) {
+  std::string text;
+  for (size_t l = 0; l < std::min<size_t>(shares.size(), 4); ++l) {
+    if (l > 0 && shares[l] == shares[l - 1]) break;
+    text += fmt::format("{}{} after {}{}", l == 0 ? "" : ", ", percent(shares[l]), l + 1, l == 0 ? " layer" : "");
+  }
+  return text;
+}
+
+void add_desiderata(Table& table, const PatternSummary& summary) {
+  if (const auto& d = summary.desiderata) {
+    table.add_row({"overlap", fmt::format("{} of the pairs of two heads on average, {} at most; a pair is in {} head{} "
+                                          "at most",
+                                          percent(d->mean_overlap), percent(d->greatest_overlap),
+                                          d->most_heads_of_a_pair, d->most_heads_of_a_pair == 1 ? "" : "s")});
+    table.add_row({"union", fmt::format("{} pairs, {} of all", grouped(d->union_pairs), percent(d->union_share))});
+  }
+  if (const auto& r = summary.reach) {
+    table.add_row({"reach", reach_text(r->all_heads) + ", class tokens left out"});
+    table.add_row({"", reach_text(r->one_head) + " within one head"});
+  }
+}
+
+std::string totals_table(const PatternSummary& summary) {
+  const SupportSet& s = summary.support;
   Table table({{}, {}});
   table.add_row({"pairs", grouped(s.patch_pairs()) + " of patch tokens, " + grouped(s.pairs()) + " in all"});
   table.add_row({"pruned", fmt::format("{:.3f} % of patch pairs, {:.3f} % of all pairs", 100.0 * s.pruning_ratio(),
                                        100.0 * s.pruning_ratio_with_cls())});
-  if (const auto bound = pattern_bound(spec, s)) {
-    const double any_window = theorem1_bound_for_any_window(s.patches(), s.num_heads());
-    table.add_row(
-        {"bound", fmt::format("{} pairs (Theorem 1), {} whatever the windows", grouped(static_cast<int64_t>(*bound)),
-                              grouped(static_cast<int64_t>(any_window)))});
+  if (const auto bounds = pattern_bounds(summary.spec, s)) {
+    const auto pairs = [](double bound) { return grouped(static_cast<int64_t>(bound)); };
+    table.add_row({"bound", fmt::format("{} pairs (Theorem 1), {} whatever the windows, {} head by head (Lemma 2)",
+                                        pairs(bounds->theorem), pairs(bounds->any_window), pairs(bounds->lemma))});
   }
+  add_desiderata(table, summary);
   if (const int64_t empty = count_empty_rows(s)) {
     table.add_row({"empty", grouped(empty) + " rows see nothing: their output is zero"});
   }
@@ -50,23 +77,70 @@ std::string totals_table(const AttentionSpec& spec, const SupportSet& s) {
   return table.to_string();
 }
 
+/// The rows whose array a mechanism takes, in order; null for others, and where an option makes other masks of them.
+SequenceStart (*array_of(const AttentionSpec& spec))(int64_t) {
+  for (const auto& [key, value] : spec.options)
+    if ((key == "heads" && value == "same") || (key == "bands" && value == "cross")) return nullptr;
+  if (spec.name == "fibottention") return wythoff_row;
+  return spec.name == "fibottention-modified" ? modified_wythoff_row : nullptr;
+}
+
+using Json = nlohmann::ordered_json;
+
+Json bounds_json(const std::optional<PatternBounds>& bounds) {
+  if (!bounds) return {{"bound", nullptr}, {"bound_for_any_window", nullptr}, {"bound_of_heads", nullptr}};
+  return {{"bound", bounds->theorem}, {"bound_for_any_window", bounds->any_window}, {"bound_of_heads", bounds->lemma}};
+}
+
+/// Null where they were not computed.
+Json desiderata_json(const PatternSummary& summary) {
+  Json json = {{"mean_overlap", nullptr}, {"greatest_overlap", nullptr}, {"most_heads_of_a_pair", nullptr},
+               {"union_pairs", nullptr},  {"union_share", nullptr},      {"rows_without_key", nullptr},
+               {"reach", nullptr},        {"reach_of_one_head", nullptr}};
+  if (const auto& d = summary.desiderata)
+    json.update({{"mean_overlap", d->mean_overlap},
+                 {"greatest_overlap", d->greatest_overlap},
+                 {"most_heads_of_a_pair", d->most_heads_of_a_pair},
+                 {"union_pairs", d->union_pairs},
+                 {"union_share", d->union_share},
+                 {"rows_without_key", d->rows_without_key}});
+  if (const auto& r = summary.reach) json.update({{"reach", r->all_heads}, {"reach_of_one_head", r->one_head}});
+  return json;
+}
+
 }  // namespace
 
-std::optional<double> pattern_bound(const AttentionSpec& spec, const SupportSet& s) {
-  if (spec.name != "fibottention") return std::nullopt;
+std::optional<PatternBounds> pattern_bounds(const AttentionSpec& spec, const SupportSet& s) {
+  const auto row_of = array_of(spec);
+  if (row_of == nullptr) return std::nullopt;
   // Windows grow with the row, so sorting undoes a permutation of the heads.
   std::vector<int64_t> windows;
   for (int64_t h = 0; h < s.num_heads(); ++h) windows.push_back(s.head(h).window);
   std::sort(windows.begin(), windows.end());
   if (windows.back() > s.patches()) return std::nullopt;
+  PatternBounds bounds;
   for (size_t i = 0; i < windows.size(); ++i) {
-    if (wythoff_row(static_cast<int64_t>(i) + 1).b > windows[i]) return std::nullopt;
+    const SequenceStart row = row_of(static_cast<int64_t>(i) + 1);
+    if (row.b > windows[i]) return std::nullopt;
+    bounds.lemma += lemma2_bound(row, windows[i], s.patches());
   }
-  return theorem1_bound(s.patches(), s.num_heads(), windows.back());
+  const int64_t n = s.patches(), heads = s.num_heads();
+  const bool modified = row_of == modified_wythoff_row;
+  bounds.theorem =
+      modified ? modified_theorem1_bound(n, heads, windows.back()) : theorem1_bound(n, heads, windows.back());
+  bounds.any_window = modified ? modified_theorem1_bound(n, heads, n) : theorem1_bound_for_any_window(n, heads);
+  return bounds;
 }
 
-nlohmann::ordered_json pattern_json(const AttentionSpec& spec, const SupportSet& s) {
-  using Json = nlohmann::ordered_json;
+PatternSummary summarize_pattern(const AttentionSpec& spec, const SupportSet& support,
+                                 const std::function<SupportSet(int64_t)>& support_of, int64_t layers) {
+  // A support of more tokens may take a gibibyte: none is made to learn that it is too large.
+  const bool small = support.patches() <= kMostReachTokens;
+  return {spec, support, desiderata(support), small ? reach(support_of, layers) : std::nullopt};
+}
+
+nlohmann::ordered_json pattern_json(const PatternSummary& summary) {
+  const SupportSet& s = summary.support;
   Json heads = Json::array();
   for (int64_t h = 0; h < s.num_heads(); ++h) {
     const SupportSet::Head& head = s.head(h);
@@ -74,28 +148,27 @@ nlohmann::ordered_json pattern_json(const AttentionSpec& spec, const SupportSet&
                      {"window", head.window},
                      {"offsets", head.offsets},
                      {"diagonal", head.diagonal},
-                     {"random_pairs", head.pairs.size()},
+                     {"listed_pairs", head.pairs.size()},
                      {"pairs", s.patch_pairs(h)}});
   }
-  const auto bound = pattern_bound(spec, s);
-  return {
-      {"attention", spec.to_string()},
-      {"tokens", s.patches()},
-      {"cls", s.cls()},
-      {"causal", s.causal()},
-      {"heads", heads},
-      {"pairs", s.patch_pairs()},
-      {"pairs_with_cls", s.pairs()},
-      {"pruning_ratio", s.pruning_ratio()},
-      {"pruning_ratio_with_cls", s.pruning_ratio_with_cls()},
-      {"bound", bound ? Json(*bound) : Json(nullptr)},
-      {"bound_for_any_window", bound ? Json(theorem1_bound_for_any_window(s.patches(), s.num_heads())) : Json(nullptr)},
-      {"empty_rows", count_empty_rows(s)},
-      {"memory_bytes", s.memory_bytes()}};
+  Json json = {{"attention", summary.spec.to_string()},
+               {"tokens", s.patches()},
+               {"cls", s.cls()},
+               {"causal", s.causal()},
+               {"heads", heads},
+               {"pairs", s.patch_pairs()},
+               {"pairs_with_cls", s.pairs()},
+               {"pruning_ratio", s.pruning_ratio()},
+               {"pruning_ratio_with_cls", s.pruning_ratio_with_cls()}};
+  json.update(bounds_json(pattern_bounds(summary.spec, s)));
+  json["desiderata"] = desiderata_json(summary);
+  json["empty_rows"] = count_empty_rows(s);
+  json["memory_bytes"] = s.memory_bytes();
+  return json;
 }
 
-std::string pattern_text(const AttentionSpec& spec, const SupportSet& s) {
-  return heads_table(s) + "\n" + totals_table(spec, s);
+std::string pattern_text(const PatternSummary& summary) {
+  return heads_table(summary.support) + "\n" + totals_table(summary);
 }
 
 }  // namespace fib::report

@@ -2,20 +2,40 @@
 // What `fib pattern` says about a support set, for machines and for people.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "fibottention/pattern.h"
+#include "patterns/desiderata.h"
 
 namespace fib::report {
 
-/// Theorem 1's bound in pairs: for fibottention alone, and only where every row begins within its window
-/// (b_i <= w_i) and wmax <= N, as the proof assumes.
-std::optional<double> pattern_bound(const AttentionSpec& spec, const SupportSet& support);
+/// Upper bounds of the pairs of fibottention and fibottention-modified.
+struct PatternBounds {
+  double theorem = 0;     ///< Theorem 1, or the same for the modified array
+  double any_window = 0;  ///< with wmax replaced by N
+  double lemma = 0;       ///< Lemma 2 for every head with its own a, b and w, summed
+};
 
-nlohmann::ordered_json pattern_json(const AttentionSpec& spec, const SupportSet& support);
+/// Only where every row begins within its window (b_i <= w_i) and wmax <= N, as the proofs assume.
+std::optional<PatternBounds> pattern_bounds(const AttentionSpec& spec, const SupportSet& support);
+
+/// A support with what the paper wants of it.
+struct PatternSummary {
+  const AttentionSpec& spec;
+  const SupportSet& support;
+  std::optional<Desiderata> desiderata;
+  std::optional<Reach> reach;
+};
+
+/// Of what outlives it. `support_of` makes the support of a layer, of which there are `layers`.
+PatternSummary summarize_pattern(const AttentionSpec& spec, const SupportSet& support,
+                                 const std::function<SupportSet(int64_t layer)>& support_of, int64_t layers);
+
+nlohmann::ordered_json pattern_json(const PatternSummary& summary);
 /// A table of the heads, and the totals below it.
-std::string pattern_text(const AttentionSpec& spec, const SupportSet& support);
+std::string pattern_text(const PatternSummary& summary);
 
 }  // namespace fib::report

@@ -60,11 +60,11 @@ std::string describe_keys(const SupportSet::Head& head, size_t width, const std:
   std::vector<int64_t> offsets;
   if (head.diagonal) offsets.push_back(0);
   offsets.insert(offsets.end(), head.offsets.begin(), head.offsets.end());
-  std::string random = head.pairs.empty() ? "" : grouped(head.pairs.size()) + " random";
-  if (offsets.empty()) return random.empty() ? "no offsets" : random;
-  if (!random.empty()) random = " + " + random;
-  const size_t room = width > random.size() ? width - random.size() : 0;
-  return fitted(offsets, room, ellipsis) + random;
+  std::string listed = head.pairs.empty() ? "" : grouped(head.pairs.size()) + " listed";
+  if (offsets.empty()) return listed.empty() ? "no offsets" : listed;
+  if (!listed.empty()) listed = " + " + listed;
+  const size_t room = width > listed.size() ? width - listed.size() : 0;
+  return fitted(offsets, room, ellipsis) + listed;
 }
 
 }  // namespace fib::report

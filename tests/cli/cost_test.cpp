@@ -41,6 +41,14 @@ TEST(FibFlops, gives_the_papers_attention_cost_of_vit_b) {
   EXPECT_NEAR(rows[1]["pruning_ratio"], 0.9801, 5e-5);
 }
 
+TEST(FibFlops, names_both_means_of_the_pruned_share) {
+  const json row = output_of("flops --model iFormer_t --attention fibottention:wmax=65")["rows"][0];
+  EXPECT_NEAR(row["pruning_ratio"], 0.8477, 5e-5);
+  EXPECT_GT(row["pruning_ratio_by_cost"], 0.90);
+  const std::string text = run_fib("flops --model iFormer_t --attention fibottention:wmax=65").out;
+  EXPECT_NE(text.find("pruned, mean  by cost"), std::string::npos) << text;
+}
+
 TEST(FibFlops, lists_parts_that_sum_to_the_total) {
   const json output = output_of("flops --model vit_tiny_patch16_224 --resolution 224,384");
   for (const json& row : output["rows"]) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "run_fib.h"
 
@@ -61,8 +62,24 @@ TEST(FibPattern, gives_the_modified_variant) {
   const json p = pattern_json("--modified");
   EXPECT_EQ(p.at("pairs"), 17446);
   EXPECT_NEAR(p.at("pruning_ratio"), 0.96216, 5e-6);
-  EXPECT_TRUE(p.at("bound").is_null());
+  EXPECT_NEAR(p.at("bound"), 2.0 * 196 * 12 * (2.08 * std::log(std::sqrt(5.0) * 65 + std::numbers::phi) + 1), 1e-6);
+  EXPECT_GT(p.at("bound_of_heads"), p.at("pairs"));
+  EXPECT_LT(p.at("bound_of_heads"), p.at("bound"));
+  EXPECT_LT(p.at("bound"), p.at("bound_for_any_window"));
   EXPECT_EQ(p, pattern_json("--attention fibottention-modified"));
+}
+
+TEST(FibPattern, gives_the_papers_desiderata_as_numbers) {
+  const json d = pattern_json("--depth 3").at("desiderata");
+  EXPECT_EQ(d.at("greatest_overlap"), 0.0) << "no integer stands in two rows of the Wythoff array";
+  EXPECT_EQ(d.at("most_heads_of_a_pair"), 1);
+  EXPECT_EQ(d.at("union_pairs"), 9192) << "no pair is computed twice";
+  EXPECT_EQ(d.at("reach").size(), 3U);
+  EXPECT_NEAR(d.at("reach").at(2), 0.895, 5e-4);
+  EXPECT_LE(pattern_json("--modified").at("desiderata").at("most_heads_of_a_pair"), 3);
+  EXPECT_EQ(pattern_json("--attention longformer").at("desiderata").at("mean_overlap"), 1.0);
+  EXPECT_TRUE(pattern_json("--tokens 1025").at("desiderata").at("reach").is_null());
+  EXPECT_TRUE(pattern_json("--tokens 4097").at("desiderata").at("mean_overlap").is_null());
 }
 
 TEST(FibPattern, gives_the_papers_baselines) {
@@ -92,6 +109,8 @@ TEST(FibPattern, gives_no_bound_where_the_theorem_assumes_otherwise) {
   EXPECT_TRUE(pattern_json("--tokens 49 --heads 8").at("bound").is_null());  // rows that begin beyond their window
   EXPECT_TRUE(pattern_json("--tokens 60 --heads 1 --wmax 61").at("bound").is_null());  // wmax > N
   EXPECT_FALSE(pattern_json("--tokens 60 --heads 1 --wmax 60").at("bound").is_null());
+  EXPECT_TRUE(pattern_json("--tokens 20 --heads 8 --modified").at("bound").is_null());
+  EXPECT_TRUE(pattern_json("--attention fibottention:heads=same").at("bound").is_null());
   EXPECT_TRUE(pattern_json("--attention local").at("bound").is_null());
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "attention/registry.h"
-#include "explorer/overlap.h"
+#include "explorer/view.h"
 #include "report/pattern_summary.h"
 
 namespace fib::explorer {
@@ -19,24 +19,6 @@ Json request(const std::string& attention, int64_t height = 6, int64_t width = 5
 }
 
 Json open(const Json& r) { return Json::parse(fib_explorer_open(0, r.dump().c_str())); }
-
-int64_t shared_by_walking(const SupportSet& s, int64_t a, int64_t b) {
-  int64_t count = 0;
-  for (int32_t q = static_cast<int32_t>(s.cls()); q < s.query_tokens(); ++q)
-    for (int32_t k = static_cast<int32_t>(s.cls()); k < s.key_tokens(); ++k)
-      count += s.contains(a, {q, k}) && s.contains(b, {q, k}) ? 1 : 0;
-  return count;
-}
-
-TEST(Overlap, counts_the_pairs_that_two_heads_share) {
-  for (const PatternInfo& info : pattern_registry()) {
-    for (bool causal : {false, true}) {
-      const SupportSet s = make_support({info.name, {}}, {.patches = 30, .cls = 1, .heads = 3, .causal = causal});
-      for (int64_t a = 0; a < 3; ++a)
-        for (int64_t b = 0; b < 3; ++b) EXPECT_EQ(shared_pairs(s, a, b), shared_by_walking(s, a, b)) << info.name;
-    }
-  }
-}
 
 TEST(Explorer, describes_every_mechanism_of_the_registry) {
   const Json list = Json::parse(fib_explorer_mechanisms());
@@ -51,8 +33,11 @@ TEST(Explorer, describes_every_mechanism_of_the_registry) {
 
 TEST(Explorer, says_what_the_command_says) {
   const AttentionSpec spec = AttentionSpec::parse("bigbird:w=2,random=7");
-  const SupportSet s = make_support(spec, {.patches = 30, .cls = 1, .heads = 4, .layer = 2});
-  Json expected = report::pattern_json(spec, s);
+  const auto support_of = [&](int64_t layer) {
+    return make_support(spec, {.patches = 30, .cls = 1, .heads = 4, .layer = layer});
+  };
+  const SupportSet s = support_of(2);
+  Json expected = report::pattern_json(report::summarize_pattern(spec, s, support_of, kReachLayers));
   expected.erase("memory_bytes");
   EXPECT_EQ(open(request("bigbird:w=2,random=7"))["pattern"], expected);
   const Json keys = Json::parse(fib_explorer_keys(0, 9));

@@ -124,6 +124,23 @@ TEST(ModelCost, prunes_each_backbone_as_the_definition_says) {
   EXPECT_NEAR(pruning_ratio(iformer.back()), 0.74594, 1e-5);
 }
 
+/// A layer weighs what it costs: of iFormer-T's five attention blocks the three with 196 tokens cost nearly all.
+TEST(ModelCost, weighs_the_pruning_of_layers_by_what_they_cost) {
+  const Cost iformer = cost(dimensions("iFormer_t", with_attention("fibottention")));
+  EXPECT_NEAR(iformer.pruning_ratio, 0.862, 5e-4);
+  EXPECT_NEAR(iformer.pruning_ratio_by_cost, 0.907, 5e-4);
+  const Cost vit = cost(dimensions("vit_base_patch16_224", with_attention("fibottention")));
+  EXPECT_NEAR(vit.pruning_ratio_by_cost, vit.pruning_ratio, 1e-12) << "equal layers";
+  EXPECT_EQ(cost(dimensions("vit_base_patch16_224", with_attention("full"))).pruning_ratio_by_cost, 0.0);
+}
+
+TEST(ModelCost, counts_each_layer_where_one_row_of_the_array_serves_all_heads) {
+  const Dimensions d = dimensions("vit_base_patch16_224", with_attention("fibottention:heads=same"));
+  double mean = 0;
+  for (const AttentionLayer& layer : attention_layers(d)) mean += pruning_ratio(layer) / 12;
+  EXPECT_NEAR(cost(d).pruning_ratio, mean, 1e-12);
+}
+
 /// Drawing the random pairs of a layer is nearly all of the work, so 24 layers would take 24 times as long as one.
 TEST(ModelCost, counts_equal_layers_once) {
   Dimensions d = dimensions("vit_large_patch16_224", with_attention("random:ratio=0.9", 512));

@@ -163,4 +163,45 @@ TEST(Theorem1, counts_pairs) {
   EXPECT_NEAR(theorem1_bound(196, 12, 65), 2.0 * 196 * 12 * (2.08 * std::log((std::sqrt(5.0) + 1.0) * 65) - 1), 1e-6);
 }
 
+/// Row i of the modified array: i - 1, ⌊iφ⌋, … Equal elements and 0 only make the bound looser.
+TEST(Lemma2, bounds_the_rows_of_the_modified_array) {
+  for (int64_t n : {3, 49, 196, 4096, 1048576}) {
+    for (int64_t i = 1; i <= 2000; ++i) {
+      const SequenceStart row = modified_wythoff_row(i);
+      for (int64_t w : {row.b, row.b * 3, n / 3, n}) {
+        if (w < row.b || w > n) continue;
+        ASSERT_LE(static_cast<double>(count_pairs(row, w, n)), lemma2_bound(row, w, n)) << i << " " << w << " " << n;
+      }
+    }
+  }
+}
+
+TEST(ModifiedTheorem1, is_above_the_lemma_of_every_head_and_so_above_the_pairs) {
+  int64_t checked = 0;
+  for (int64_t n : {10, 49, 196, 784, 4096, 65536}) {
+    for (int64_t heads : {1, 2, 3, 4, 6, 8, 12, 16, 32}) {
+      for (int64_t wmax : {n / 10, n / 3, n}) {
+        for (int64_t wmin : {int64_t{1}, int64_t{5}, wmax}) {
+          double lemma = 0;
+          bool assumed = wmin >= 1 && wmin <= wmax;
+          for (int64_t i = 1; assumed && i <= heads; ++i) {
+            const int64_t w = head_window(i, heads, wmin, wmax);
+            assumed = modified_wythoff_row(i).b <= w;
+            lemma += lemma2_bound(modified_wythoff_row(i), w, n);
+          }
+          if (!assumed) continue;
+          const AttentionSpec spec{"fibottention-modified",
+                                   {{"wmin", std::to_string(wmin)}, {"wmax", std::to_string(wmax)}}};
+          const SupportSet s = make_support(spec, {.patches = n, .cls = 0, .heads = heads});
+          ASSERT_LE(static_cast<double>(s.patch_pairs()), lemma) << spec.to_string() << " N " << n << " h " << heads;
+          ASSERT_LE(lemma, modified_theorem1_bound(n, heads, wmax)) << spec.to_string() << " N " << n;
+          ASSERT_LE(modified_theorem1_bound(n, heads, wmax), modified_theorem1_bound(n, heads, n));
+          ++checked;
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 150);
+}
+
 }  // namespace fib

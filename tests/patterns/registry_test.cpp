@@ -184,6 +184,49 @@ TEST(Registry, permutes_heads_only_when_a_layer_is_named) {
   }
 }
 
+// ---- What the first author's later repository adds (ak811/sparse-attention-benchmarks), as its masks are described
+// ----
+
+TEST(LaterOptions, share_the_offsets_of_the_layers_first_head) {
+  const SupportSet plain = make("fibottention");
+  const SupportSet shared = make("fibottention:heads=same,permute=none", {.layer = 3});
+  const SupportSet permuted = make("fibottention:heads=same", {.layer = 0});
+  for (int64_t h = 0; h < 12; ++h) {
+    EXPECT_EQ(shared.head(h).offsets, (Integers{1, 2, 3, 5}));
+    EXPECT_EQ(permuted.head(h).offsets, plain.head(1).offsets) << "layer 0 begins with row 2";
+  }
+}
+
+TEST(LaterOptions, give_all_layers_the_order_of_the_first) {
+  const SupportSet first = make("fibottention", {.layer = 0}), third = make("fibottention:permute=first", {.layer = 2});
+  for (int64_t h = 0; h < 12; ++h) EXPECT_EQ(third.head(h).offsets, first.head(h).offsets);
+}
+
+TEST(LaterOptions, lay_bands_along_the_secondary_diagonal) {
+  const PatternGeometry g{.patches = 20, .cls = 1, .heads = 3};
+  const SupportSet main = make("fibottention:wmax=9", g), cross = make("fibottention:wmax=9,bands=cross", g);
+  for (int64_t h = 0; h < 3; ++h) {
+    EXPECT_TRUE(cross.head(h).offsets.empty());
+    EXPECT_EQ(cross.patch_pairs(h), main.patch_pairs(h));
+    // Keys in reverse order: a pair of one is a pair of the other.
+    for (int32_t q = 1; q <= 20; ++q)
+      for (int32_t k = 1; k <= 20; ++k) EXPECT_EQ(cross.contains(h, {q, 21 - k}), main.contains(h, {q, k}));
+  }
+}
+
+TEST(LaterOptions, dilate_the_neighborhood_of_longformer) {
+  EXPECT_EQ(make("longformer:w=3,dilation=4").head(0).offsets, (Integers{4, 8, 12}));
+  EXPECT_EQ(make("longformer:w=3,dilation=2147483647").head(0).offsets, Integers{});
+  EXPECT_EQ(make("dilation:c=2,w=2").head(0).offsets, (Integers{2})) << "its dna.yaml: without the diagonal";
+}
+
+TEST(Registry, says_which_option_sets_the_pairs) {
+  for (const PatternInfo& info : pattern_registry()) {
+    const auto sets = std::ranges::count_if(info.options, [](const PatternOption& o) { return o.sets_pairs; });
+    EXPECT_EQ(sets, info.name == "full" ? 0 : 1) << info.name;
+  }
+}
+
 TEST(Registry, offset_supports_are_symmetric) {
   const PatternGeometry g{.patches = 23, .cls = 2, .heads = 5};
   for (const PatternInfo& info : pattern_registry()) {

@@ -37,8 +37,8 @@ TEST(Words, list_the_keys_of_a_head) {
   EXPECT_EQ(describe_keys(head_with({1, 2, 3, 5}), 20, "…"), "1 2 3 5");
   EXPECT_EQ(describe_keys(head_with({1}, true), 20, "…"), "0 1");
   EXPECT_EQ(describe_keys(head_with({}), 20, "…"), "no offsets");
-  EXPECT_EQ(describe_keys(head_with({}, false, {{1, 2}, {3, 4}}), 20, "…"), "2 random");
-  EXPECT_EQ(describe_keys(head_with({1}, true, {{1, 4}}), 20, "…"), "0 1 + 1 random");
+  EXPECT_EQ(describe_keys(head_with({}, false, {{1, 2}, {3, 4}}), 20, "…"), "2 listed");
+  EXPECT_EQ(describe_keys(head_with({1}, true, {{1, 4}}), 20, "…"), "0 1 + 1 listed");
 }
 
 TEST(Words, shorten_long_lists_to_the_room_there_is) {

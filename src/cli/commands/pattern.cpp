@@ -23,7 +23,7 @@ namespace {
 struct PatternArguments {
   AttentionArguments attention;
   LayerArguments layer;
-  int64_t tokens = 196, heads = 12;
+  int64_t tokens = 196, heads = 12, depth = 12;
   std::string array, png, svg;
   bool json = false;
   const CLI::App* command = nullptr;
@@ -33,6 +33,7 @@ void declare(CLI::App& command, PatternArguments& a) {
   a.command = &command;
   add_integer(command, "--tokens", a.tokens, {1, kMaxTokens}, "patch tokens N")->capture_default_str();
   add_integer(command, "--heads", a.heads, {1, kMaxHeads}, "heads")->capture_default_str();
+  add_integer(command, "--depth", a.depth, {1, 1000}, "layers whose reach is counted")->capture_default_str();
   add_attention_options(command, a.attention);
   add_layer_options(command, a.layer);
   command.add_flag("--json", a.json, "print JSON");
@@ -65,6 +66,11 @@ void write_drawings(const PatternArguments& a, const std::string& title, const S
   if (!a.png.empty()) write_file_atomically(a.png, report::to_png(drawing));
 }
 
+PatternGeometry at_layer(PatternGeometry geometry, int64_t layer) {
+  geometry.layer = layer;
+  return geometry;
+}
+
 /// With the names that are really written.
 void check_outputs(PatternArguments& a, StandardStreams& streams) {
   for (const auto& [option, file] : {std::pair{"--svg", &a.svg}, {"--png", &a.png}}) {
@@ -87,10 +93,14 @@ void run(const PatternArguments& given, const Globals& globals) {
   const SupportSet support = make_support(spec, geometry);
   const std::string title = report::pattern_title(spec, geometry.layer);
   write_drawings(a, title, support);
+  const auto summary = [&] {
+    return report::summarize_pattern(
+        spec, support, [&](int64_t layer) { return make_support(spec, at_layer(geometry, layer)); }, a.depth);
+  };
   if (a.json) {
-    print_json(report::pattern_json(spec, support));
+    print_json(report::pattern_json(summary()));
   } else if (!globals.quiet && !streams.output_used()) {
-    fmt::print("{}\n\n{}", report::describe_support(title, support), report::pattern_text(spec, support));
+    fmt::print("{}\n\n{}", report::describe_support(title, support), report::pattern_text(summary()));
     for (const std::string& file : {a.svg, a.png})
       if (!file.empty()) say_written(file, false);
   }

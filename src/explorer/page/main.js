@@ -45,7 +45,8 @@ function showOverlap() {
   fillSides("overlap-sides", (r) => {
     if (!r.answer.pattern) return [noPattern(r)];
     const table = patterns.overlap(r.side);
-    return [element("p", {}, overlapSentence(table)), overlapTable(r.side, table)];
+    return [element("p", {}, overlapSentence(table)), element("p", {}, desiderataSentence(r.answer.pattern.desiderata)),
+      overlapTable(r.side, table)];
   });
 }
 

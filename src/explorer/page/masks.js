@@ -9,7 +9,7 @@ function shorten(numbers, most = 8) {
 function describeHead(head) {
   const offsets = (head.diagonal ? [0] : []).concat(head.offsets);
   const parts = offsets.length > 0 ? ["offsets " + shorten(offsets)] : [];
-  if (head.random_pairs > 0) parts.push(head.random_pairs.toLocaleString("en") + " random pairs");
+  if (head.listed_pairs > 0) parts.push(head.listed_pairs.toLocaleString("en") + " listed pairs");
   return parts.join(" and ") || "no offsets";
 }
 
@@ -72,4 +72,21 @@ function overlapSentence(table) {
   if (others.length === 0) return "One head alone.";
   const mean = others.reduce((sum, x) => sum + x, 0) / others.length;
   return `${(100 * mean).toFixed(1)} % on average, ${(100 * Math.max(...others)).toFixed(1)} % at most.`;
+}
+
+const share = (value) => `${(100 * value).toFixed(1)} %`;
+
+// The paper's desiderata as numbers: union, most heads of a pair, and how far tokens see after some layers.
+function desiderataSentence(d) {
+  const parts = [];
+  if (d.union_pairs !== null)
+    parts.push(`Together the heads keep ${d.union_pairs.toLocaleString("en")} pairs, ${share(d.union_share)} of all; ` +
+      `a pair is in ${d.most_heads_of_a_pair} head${d.most_heads_of_a_pair === 1 ? "" : "s"} at most.`);
+  if (d.reach !== null) {
+    const all = d.reach.findIndex((x) => x === 1);
+    parts.push(`Without class tokens a patch knows ${share(d.reach[0])} of the others after one layer, ` +
+      (all >= 0 ? `all of them after ${all + 1}` : `${share(d.reach.at(-1))} after ${d.reach.length}`) +
+      `; within one head ${share(d.reach_of_one_head.at(-1))} after ${d.reach_of_one_head.length}.`);
+  }
+  return parts.join(" ");
 }
