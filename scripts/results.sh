@@ -36,7 +36,8 @@ rows_of_cifar10-whole() {
 }
 
 # Fibottention computes 8,160 pairs of patch tokens in six heads. Longformer, BigBird and random are set to exactly as many, the
-# others to the nearest: 7,996 modified, 8,166 sparse-transformer, 9,288 local, 8,232 top-k and as many projections of Linformer.
+# others to the nearest: 7,996 modified, 8,166 sparse-transformer, 9,288 local, 8,232 top-k and the ranks of Linformer and
+# Efficient Attention (fib pattern --heads 6 --attention NAME --match-pairs fibottention tells them).
 rows_of_cifar10-equal-pairs() {
   local seed attention
   for seed in 0 1 2 3 4; do
@@ -45,7 +46,7 @@ rows_of_cifar10-equal-pairs() {
     done
   done
   for seed in 0 1 2; do
-    for attention in random:ratio=0.964598 sparse-transformer:stride=18 local:w=4 topk:k=7 linformer:k=7 efficient; do
+    for attention in random:ratio=0.964598 sparse-transformer:stride=18 local:w=4 topk:k=7 linformer:k=7 efficient:dim=7; do
       echo "vit_nano_patch2_28 $attention $seed"
     done
   done
