@@ -4,7 +4,8 @@
 // most 64 MB.
 //
 // Shapes: q [B,H,Tq,d], k [B,H,Tk,d], v [B,H,Tk,e], out [B,H,Tq,e], lse [B,H,Tq] (contiguous). Results are bitwise
-// equal for any number of threads. Functions throw std::invalid_argument naming the value received; they never print.
+// equal for any number of threads. Arrays are aligned to their type; what is written must not overlap itself or begin
+// where an input does. Functions throw std::invalid_argument naming the value received; they never print.
 #pragma once
 
 #include <cstdint>

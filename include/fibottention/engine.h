@@ -27,14 +27,20 @@ typedef struct fib_engine_info {
 
 /* Maps the file, which must stay as it is until the engine is freed. A file that was tampered with is refused. */
 FIB_API fib_status fib_engine_load(const char* file, fib_engine** engine);
+/* The same within limits of the caller: bytes of memory beside the file, and multiply-adds (or what takes as long) for
+ * a sample. Both follow from the file's steps; one that needs more is refused before anything is allocated or run.
+ * fib_engine_load grants 4 GiB and 4e14. */
+FIB_API fib_status fib_engine_load_within(const char* file, int64_t max_memory, int64_t max_work, fib_engine** engine);
 FIB_API void fib_engine_free(fib_engine* engine); /* null is allowed */
 
 FIB_API fib_status fib_engine_describe(const fib_engine* engine, fib_engine_info* info);
+/* What it takes: bytes of memory beside the file with all its sizes, multiply-adds for a sample of the largest. */
+FIB_API fib_status fib_engine_requirements(const fib_engine* engine, int64_t* memory, int64_t* work);
 /* A value of the file's metadata: "model", "attention", "mean", "std", "crop_ratio", "class_names", ...; null where it
  * has none. Valid as long as the engine. */
 FIB_API const char* fib_engine_metadata(const fib_engine* engine, const char* key);
 
-/* `count` samples to logits [count, classes]. The size must be one it was compiled for. */
+/* `count` samples to logits [count, classes], arrays that do not overlap. The size must be one it was compiled for. */
 FIB_API fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t count, int64_t height,
                                   int64_t width, float* logits);
 

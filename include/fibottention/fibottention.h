@@ -4,7 +4,9 @@
  * Nothing here throws, prints or ends the process.
  *
  * Shapes: q [B,H,Tq,d], k [B,H,Tk,d], v [B,H,Tk,e], out [B,H,Tq,e], lse [B,H,Tq] (contiguous). Strides count elements;
- * channels are contiguous. Results are bitwise equal for any number of threads. */
+ * channels are contiguous. Results are bitwise equal for any number of threads, and in a child after fork(), which
+ * computes with one thread. Arrays are aligned to their type; what is written must not overlap itself or begin where an
+ * input does. */
 #ifndef FIBOTTENTION_FIBOTTENTION_H_
 #define FIBOTTENTION_FIBOTTENTION_H_
 
@@ -21,7 +23,7 @@ extern "C" {
 #endif
 
 /* Grows whenever a struct or a function below changes its meaning or layout. */
-#define FIB_ABI_VERSION 1
+#define FIB_ABI_VERSION 2
 
 /* The version the library was built with; differs from FIB_ABI_VERSION if header and library do not belong together. */
 FIB_API int32_t fib_abi_version(void);
@@ -48,6 +50,9 @@ typedef struct fib_geometry {
   int64_t heads;
   int64_t layer;
   int32_t causal;
+  /* How the patches lie, for the options grid and summaries: all 0 for a square, frames 0 or 1 for an image. The frames
+   * of a place stand side by side. */
+  int64_t height, width, frames;
 } fib_geometry;
 
 /* What one head looks at: distances between patch tokens, the diagonal, and further (query, key) token pairs. */
@@ -68,6 +73,7 @@ FIB_API fib_status fib_pattern_rectangular(const fib_head* heads, int64_t num_he
                                            int64_t key_tokens, fib_pattern** pattern);
 FIB_API void fib_pattern_free(fib_pattern* pattern); /* null is allowed */
 
+/* Of a null pattern: no heads, tokens or pairs. */
 FIB_API int64_t fib_pattern_heads(const fib_pattern* pattern);
 FIB_API int64_t fib_pattern_query_tokens(const fib_pattern* pattern);
 FIB_API int64_t fib_pattern_key_tokens(const fib_pattern* pattern);

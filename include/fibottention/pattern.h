@@ -52,12 +52,60 @@ class PairList {
   std::vector<int32_t> keys_, queries_;
 };
 
+/// How the patch tokens lie in space: rows of columns, and in each place the frames of a clip, which come fastest.
+struct PatchGrid {
+  int64_t height = 1;
+  int64_t width = 1;
+  int64_t frames = 1;
+
+  int64_t tokens() const { return height * width * frames; }
+  friend bool operator==(const PatchGrid&, const PatchGrid&) = default;
+};
+
+/// Integers whose remainder lies in a range: begin <= i mod period < end.
+struct PeriodicRange {
+  int64_t period = 1, begin = 0, end = 1;
+
+  bool everything() const { return begin == 0 && end == period; }
+  bool contains(int64_t i) const { return begin <= i % period && i % period < end; }
+  friend bool operator==(const PeriodicRange&, const PeriodicRange&) = default;
+};
+
+/// A step on the grid, as a distance in the order of tokens: patches p and p + offset are neighbors where both ranges
+/// hold p; elsewhere the step would cross an edge. Two steps may have one distance on a narrow grid, never a pair in
+/// common.
+struct GridOffset {
+  int64_t offset = 1;
+  PeriodicRange columns, frames;
+
+  bool contains(int64_t lower_patch) const { return columns.contains(lower_patch) && frames.contains(lower_patch); }
+  friend bool operator==(const GridOffset&, const GridOffset&) = default;
+};
+
+/// The steps from a patch to those around it, `size` (odd) along each side of the grid, one of each pair of opposite
+/// ones; the patch itself is none.
+std::vector<GridOffset> grid_neighbors(const PatchGrid& grid, int64_t size);
+
+/// The grid cut into tiles, along each side as even as can be: tile i of n begins at ⌊i · side / n⌋.
+struct Tiling {
+  PatchGrid grid;
+  PatchGrid tiles;  ///< how many along each side, at least 1 and at most the side
+
+  int64_t count() const { return tiles.tokens(); }
+  int64_t tile_of(int64_t patch) const;
+  /// Patches of a tile.
+  int64_t size(int64_t tile) const;
+  friend bool operator==(const Tiling&, const Tiling&) = default;
+};
+
 /// What one head may look at, before class tokens and causality are applied.
 struct HeadPattern {
   int64_t window = 0;            ///< w_i of the paper, for display; the offsets already respect it
   std::vector<int64_t> offsets;  ///< ascending distances in [1, N), each used in both directions
   bool diagonal = false;         ///< whether a patch token sees itself
   std::vector<TokenPair> pairs;  ///< further pairs of token indices; those already covered are dropped
+  std::vector<GridOffset> neighbors =
+      {};  ///< further distances, each in both directions; dropped where it is an offset
 };
 
 /// The support set of one attention layer: the currency that leaves src/patterns.
@@ -67,11 +115,18 @@ class SupportSet {
     int64_t window = 0;
     std::vector<int64_t> offsets;
     bool diagonal = false;
-    PairList pairs;  ///< disjoint from class tokens, offsets and diagonal; already causal when the set is
+    std::vector<GridOffset> neighbors;  ///< disjoint from the offsets
+    PairList pairs;  ///< disjoint from class tokens, offsets, diagonal and neighbors; already causal when the set is
+
+    /// The largest distance of two patch tokens that offsets or neighbors give.
+    int64_t reach() const;
   };
 
-  /// Square attention over cls + patches tokens. Throws std::invalid_argument naming the offending value.
-  SupportSet(int64_t patches, int64_t cls, std::vector<HeadPattern> heads, bool causal = false);
+  /// Square attention over cls + patches tokens. With summaries every patch token also sees, of each tile, the mean of
+  /// its keys and values, with the score scale · q·k̄ + log(patches of the tile); class tokens do not, and the set may
+  /// not be causal. Throws std::invalid_argument naming the offending value.
+  SupportSet(int64_t patches, int64_t cls, std::vector<HeadPattern> heads, bool causal = false,
+             std::optional<Tiling> summaries = std::nullopt);
 
   /// Attention between two token sets of different size: explicit pairs only, no class tokens, not causal.
   static SupportSet rectangular(int64_t query_tokens, int64_t key_tokens, std::vector<std::vector<TokenPair>> heads);
@@ -83,10 +138,14 @@ class SupportSet {
   int64_t key_tokens() const { return key_tokens_; }
   int64_t num_heads() const { return static_cast<int64_t>(heads_.size()); }
   const Head& head(int64_t h) const { return heads_.at(static_cast<size_t>(h)); }
+  const std::optional<Tiling>& summaries() const { return summaries_; }
 
-  /// Pairs of patch tokens, |Ω_h|: what the paper counts.
+  /// Pairs of patch tokens, |Ω_h|: what the paper counts; a patch token and a summary are a pair, too.
   int64_t patch_pairs(int64_t head) const;
   int64_t patch_pairs() const;
+  /// Those of them that neighbors alone give, and those with summaries.
+  int64_t neighbor_pairs(int64_t head) const;
+  int64_t summary_pairs() const { return summaries_ ? patches_ * summaries_->count() : 0; }  ///< of each head
   /// Pairs over all tokens, class rows and columns included: what is computed.
   int64_t pairs(int64_t head) const;
   int64_t pairs() const;
@@ -96,8 +155,9 @@ class SupportSet {
   /// The same over all tokens: 1 - pairs / (h T_query T_key).
   double pruning_ratio_with_cls() const;
 
+  /// Of two tokens.
   bool contains(int64_t head, TokenPair pair) const;
-  /// The keys of one query, ascending.
+  /// The tokens that are keys of one query, ascending.
   std::vector<int64_t> keys_of_row(int64_t head, int64_t query) const;
   /// Queries without any key, ascending. Attention gives zeros there.
   std::vector<int64_t> empty_rows(int64_t head) const;
@@ -112,6 +172,7 @@ class SupportSet {
   int64_t patches_ = 0, cls_ = 0, query_tokens_ = 0, key_tokens_ = 0;
   bool causal_ = false;
   std::vector<Head> heads_;
+  std::optional<Tiling> summaries_;
 };
 
 // ---- The Wythoff array, in exact integer arithmetic -----------------------------------------------------------------
@@ -174,6 +235,8 @@ struct PatternGeometry {
   /// Selects the head permutation and the random draw; none is identity and draw 0.
   std::optional<int64_t> layer = std::nullopt;
   bool causal = false;
+  /// How the patches lie; none: as a square, where that is asked for.
+  std::optional<PatchGrid> grid = std::nullopt;
 };
 
 struct PatternOption {

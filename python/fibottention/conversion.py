@@ -3,8 +3,8 @@
 
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple, Type, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Type, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -47,12 +47,13 @@ class Description(List[Layer]):
 
 
 def convert(model: Model, attention: str = "fibottention", *, layers: Optional[Iterable[int]] = None,
-            cls: Optional[int] = None, **options: Any) -> Model:
+            cls: Optional[int] = None, grid_shape: Sequence[int] = (), **options: Any) -> Model:
     """Exchanges the attention of a model, in place, and returns the model.
 
     `attention` is a mechanism of the registry, NAME or NAME:key=value,…, and `options` are further options of it, such as
     wmin and wmax. `layers` names the layers to exchange, counted from 0 in the model's order, below 0 from its end; all of
-    them by default. `cls` is the number of class tokens, found in the model where it is not given.
+    them by default. `cls` is the number of class tokens, found in the model where it is not given. `grid_shape`, (height,
+    width), is how its patches lie where they are no square, for the options `grid` and `summaries`.
 
     torch's MultiheadAttention as in torchvision's ViT, torchvision's and timm's Swin, timm's Attention and what looks like
     it (qkv, proj, num_heads), and Hugging Face's ViT are known. Each is tried first, with full attention on a few random
@@ -73,7 +74,7 @@ def convert(model: Model, attention: str = "fibottention", *, layers: Optional[I
     refused = []
     for index, (name, module, layout) in enumerate(found):
         if index in chosen:
-            reason = exchange(module, layout, Placement(text, masking, tokens, index), model)
+            reason = exchange(module, layout, Placement(text, masking, tokens, index, list(grid_shape)), model)
             if reason:
                 refused.append(left(index, name, module, reason))
     if len(refused) == len(chosen):
@@ -107,6 +108,7 @@ class Placement:
     masking: str
     cls: int
     layer: int
+    grid_shape: List[int] = field(default_factory=list)
 
 
 Entry = Tuple[str, nn.Module, Type[Exchanged]]
@@ -204,6 +206,7 @@ def take_over(module: nn.Module, layout: Type[Exchanged], mechanism: Placement, 
     cls = 0 if layout.takes_bias else mechanism.cls  # windows have no class tokens
     attributes = {"fib_attention": mechanism.text, "fib_masking": mechanism.masking, "fib_cls": cls,
                   "fib_layer": mechanism.layer, "fib_outputs": outputs, "fib_original": type(module),
+                  "fib_grid_shape": [] if layout.takes_bias else mechanism.grid_shape,  # windows are squares
                   **layout.settings(module)}
     module.__class__ = layout
     module.__dict__.update(attributes)
@@ -227,6 +230,8 @@ def refusal(module: nn.Module, layout: Type[Exchanged], model: nn.Module) -> str
 def misfit(module: nn.Module, layout: Type[Exchanged], mechanism: Placement) -> str:
     if mechanism.masking == "zero" and layout.takes_bias:
         return "masking=zero does not go with a bias for each pair"
+    if "summaries=" in mechanism.text and "summaries=none" not in mechanism.text and layout.takes_bias:
+        return "summaries do not go with a bias for each pair"
     if mechanism.masking == "zero" and layout.settings(module)["fib_dropout"] > 0.0:
         return "masking=zero does not go with dropout of attention"
     return ""

@@ -23,6 +23,7 @@ class Exchanged(nn.Module):
     fib_cls: int
     fib_layer: int
     fib_scale: float
+    fib_grid_shape: List[int]  # of the patches; empty: a square. Subclasses repeat it: torch.jit reads a class's own types
     fib_dropout: float
     fib_outputs: int  # how many things its own forward gives
     takes_bias = False  # whether scores have a term for each pair
@@ -33,7 +34,8 @@ class Exchanged(nn.Module):
         """[B,T,3,H,d] -> [B,T,H·d]"""
         dropout = self.fib_dropout if self.training else 0.0
         return torch.ops.fibottention.named_attention_packed(qkv, self.fib_attention, self.fib_cls, False, self.fib_layer,
-                                                             bias, self.fib_masking, self.fib_scale, dropout)
+                                                             bias, self.fib_masking, self.fib_scale, dropout,
+                                                             self.fib_grid_shape)
 
     @classmethod
     def looks_like(cls, module: nn.Module) -> bool:
@@ -73,6 +75,8 @@ class Exchanged(nn.Module):
 class PackedAttention(Exchanged):
     """timm's Attention, and what looks like it: qkv, proj, num_heads; perhaps norms of q and k, dropout."""
 
+    fib_grid_shape: List[int]
+
     @classmethod
     def looks_like(cls, module: nn.Module) -> bool:
         return has_linear(module, "qkv", "proj") and isinstance(getattr(module, "num_heads", None), int)
@@ -96,6 +100,8 @@ class PackedAttention(Exchanged):
 
 class WindowAttention(Exchanged):
     """The attention of Swin as its authors and timm write it: windows arrive as samples, relative positions have a bias."""
+
+    fib_grid_shape: List[int]
 
     takes_bias = True
     known_tensors = ("relative_position_bias_table", "relative_position_index")
@@ -128,6 +134,8 @@ class WindowAttention(Exchanged):
 
 class ShiftedWindowAttention(WindowAttention):
     """torchvision's: takes the image [B,height,width,C] and makes the windows itself."""
+
+    fib_grid_shape: List[int]
 
     @classmethod
     def looks_like(cls, module: nn.Module) -> bool:
@@ -172,6 +180,8 @@ class ShiftedWindowAttention(WindowAttention):
 class MultiheadAttention(Exchanged):
     """torch's nn.MultiheadAttention where it is self-attention, as in torchvision's ViT. There is no map: the second
     result is None."""
+
+    fib_grid_shape: List[int]
 
     known_children = ("out_proj",)
     known_tensors = ("in_proj_weight", "in_proj_bias")
@@ -221,6 +231,8 @@ class QueryKeyValueAttention(Exchanged):
     """The self-attention inside Hugging Face's ViT: query, key, value; the projection stands outside. Where its own gives
     a map besides, this gives None."""
 
+    fib_grid_shape: List[int]
+
     known_children = ("query", "key", "value", "dropout")
 
     @classmethod
@@ -253,7 +265,8 @@ class QueryKeyValueAttention(Exchanged):
             self.value(hidden_states))
         dropout = self.fib_dropout if self.training else 0.0
         out = torch.ops.fibottention.named_attention(q, k, v, self.fib_attention, self.fib_cls, False, self.fib_layer,
-                                                     None, self.fib_masking, self.fib_scale, dropout)
+                                                     None, self.fib_masking, self.fib_scale, dropout,
+                                                     self.fib_grid_shape)
         return (out.transpose(1, 2).flatten(2),) + (None,) * (self.fib_outputs - 1)
 
 

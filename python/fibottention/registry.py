@@ -5,7 +5,7 @@ Letters: B samples, H heads, N patch tokens, T = cls + N tokens, d channels of a
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 from torch import Tensor
@@ -73,13 +73,14 @@ class Support:
     layer: Optional[int] = None
     causal: bool = False
     masking: str = "exclude"
+    grid_shape: Tuple[int, ...] = ()
 
     @property
     def handle(self) -> Any:
         """The same as torch.classes.fibottention.Support, what the generic operators take."""
         try:
             return torch.classes.fibottention.Support.named(self.attention, self.tokens, self.cls, self.heads,
-                                                            self.layer, self.causal)
+                                                            self.layer, self.causal, list(self.grid_shape))
         except (RuntimeError, ValueError) as reason:
             raise ValueError(first_line(reason)) from None
 
@@ -103,18 +104,29 @@ class Support:
 
     @property
     def pairs(self) -> List[Tensor]:
-        """Of each head all (query, key), class tokens included, as int64 [pairs, 2], ascending."""
+        """Of each head all (query, key) of tokens, class tokens included, as int64 [pairs, 2], ascending."""
         handle = self.handle
         return [handle.pairs(head) for head in range(self.heads)]
 
     @property
     def mask(self) -> Tensor:
-        """True where a query meets a key, bool [H, T, T]: memory T²."""
+        """True where a query meets a key, bool [H, T, T]: memory T². Summaries are no tokens, and not in it."""
         return self.handle.mask()
 
     @property
+    def summaries(self) -> int:
+        """How many means of keys and values every patch token sees besides."""
+        return self.handle.summaries()
+
+    @property
+    def neighbor_pairs(self) -> Tensor:
+        """Of each head the pairs that only neighbors on the grid give, int64 [H]."""
+        handle = self.handle
+        return torch.tensor([handle.neighbor_pairs(head) for head in range(self.heads)])
+
+    @property
     def patch_pairs(self) -> int:
-        """Pairs of patch tokens over all heads: what the paper counts."""
+        """Pairs of patch tokens, and of them with summaries, over all heads: what the paper counts."""
         return self.handle.patch_pairs()
 
     @property
@@ -129,11 +141,13 @@ class Support:
 
 
 def support(attention: str, tokens: int, heads: int, *, cls: int = 1, layer: Optional[int] = None,
-            causal: bool = False, **options: Any) -> Support:
+            causal: bool = False, grid_shape: Sequence[int] = (), **options: Any) -> Support:
     """The support set of a mechanism over `tokens` patch tokens, which `cls` class tokens precede.
 
     The text is the program's, NAME or NAME:key=value,…; options may be keywords as well. `layer` selects the head
-    permutation and the random draw. Tensors come out, and numpy takes them as they are.
+    permutation and the random draw. `grid_shape`, (height, width) or (height, width, frames), is how the patches lie,
+    for the options `grid` and `summaries`; without it they are a square. Tensors come out, and numpy takes them as
+    they are.
 
     >>> s = support("fibottention", tokens=196, heads=12, wmin=5, wmax=65)
     >>> s.offsets[0].tolist(), s.patch_pairs, round(s.ratio, 4)
@@ -142,9 +156,12 @@ def support(attention: str, tokens: int, heads: int, *, cls: int = 1, layer: Opt
     torch.Size([12, 197, 197])
     >>> support("bigbird:w=2", tokens=196, heads=12).pairs[0][:3].tolist()
     [[0, 0], [0, 1], [0, 2]]
+    >>> s = support("fibottention", tokens=140, heads=3, grid_shape=(10, 14), grid=3, summaries="4x4")
+    >>> s.summaries, s.neighbor_pairs.tolist()
+    (16, [720, 980, 980])
     """
     text, masking = checked(attention, options)
-    made = Support(text, tokens, heads, cls, layer, causal, masking)
+    made = Support(text, tokens, heads, cls, layer, causal, masking, tuple(grid_shape))
     made.handle  # refuses what it cannot make here, and not where it is first used
     return made
 
@@ -169,4 +186,5 @@ def support_attention(q: Tensor, k: Tensor, v: Tensor, support: Union[Support, A
         raise ValueError(f"q must be [batch, {support.heads}, {support.tokens + support.cls}, channels] for this "
                          f"support ({support.cls} class and {support.tokens} patch tokens), got {list(q.shape)}")
     return torch.ops.fibottention.named_attention(q, k, v, support.attention, support.cls, support.causal,
-                                                  support.layer, bias, support.masking, scale, dropout)
+                                                  support.layer, bias, support.masking, scale, dropout,
+                                                  list(support.grid_shape))

@@ -9,16 +9,12 @@
 #include <cstdint>
 #include <optional>
 
+#include "fibottention/pattern.h"
+
 namespace fib::attention {
 
-/// Patch tokens in reading order. A sequence, such as the frames of a clip, is a grid of height 1.
-struct Grid {
-  int64_t height = 1;
-  int64_t width = 1;
-
-  int64_t tokens() const { return height * width; }
-  friend bool operator==(const Grid&, const Grid&) = default;
-};
+/// Patch tokens in reading order. A sequence, such as the frames of one place of a clip, is a grid of height 1.
+using Grid = PatchGrid;
 
 struct Geometry {
   int64_t heads = 12;

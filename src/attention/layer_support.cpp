@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <stdexcept>
 
 #include "attention/pattern_spec.h"
 #include "attention/registry.h"
@@ -7,11 +8,14 @@
 namespace fib::attention {
 namespace {
 
-Grid coarser(const Grid& a, const Grid& b) { return {std::min(a.height, b.height), std::min(a.width, b.width)}; }
+Grid coarser(const Grid& a, const Grid& b) {
+  return {std::min(a.height, b.height), std::min(a.width, b.width), std::min(a.frames, b.frames)};
+}
 
 SupportSet coarse_support(const AttentionSpec& spec, const Geometry& geometry, const Grid& coarse) {
   PatternGeometry pattern;
   pattern.patches = coarse.tokens();
+  pattern.grid = coarse;
   pattern.cls = geometry.cls;
   pattern.heads = geometry.heads;
   pattern.layer = geometry.layer;
@@ -23,9 +27,11 @@ std::vector<std::vector<int32_t>> tokens_of_cells(const Grid& fine, const Grid& 
   std::vector<std::vector<int32_t>> cells(static_cast<size_t>(cls + coarse.tokens()));
   for (int64_t c = 0; c < cls; ++c) cells[static_cast<size_t>(c)] = {static_cast<int32_t>(c)};
   for (int64_t t = 0; t < fine.tokens(); ++t) {
-    const int64_t row = t / fine.width * coarse.height / fine.height;
-    const int64_t column = t % fine.width * coarse.width / fine.width;
-    cells[static_cast<size_t>(cls + row * coarse.width + column)].push_back(static_cast<int32_t>(cls + t));
+    const int64_t place = t / fine.frames, frame = t % fine.frames * coarse.frames / fine.frames;
+    const int64_t row = place / fine.width * coarse.height / fine.height;
+    const int64_t column = place % fine.width * coarse.width / fine.width;
+    const int64_t cell = (row * coarse.width + column) * coarse.frames + frame;
+    cells[static_cast<size_t>(cls + cell)].push_back(static_cast<int32_t>(cls + t));
   }
   return cells;
 }
@@ -46,6 +52,11 @@ SupportSet layer_support(const AttentionSpec& spec, const Geometry& geometry) {
   const Grid coarse = coarser(geometry.query_grid, geometry.key_grid);
   SupportSet support = coarse_support(spec, geometry, coarse);
   if (geometry.square()) return support;
+  if (support.summaries()) {
+    throw std::invalid_argument(spec.to_string() + ": summaries need as many queries as keys, got " +
+                                std::to_string(geometry.query_grid.tokens()) + " and " +
+                                std::to_string(geometry.key_grid.tokens()) + " patches");
+  }
 
   const auto queries = tokens_of_cells(geometry.query_grid, coarse, geometry.cls);
   const auto keys = tokens_of_cells(geometry.key_grid, coarse, geometry.cls);

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "patterns/grid.h"
 #include "patterns/options.h"
 
 namespace fib::attention {
@@ -32,11 +33,21 @@ const char* const kMaskingKey = "masking";
 
 Cost support_cost(const AttentionSpec& spec, const Geometry& g) {
   const SupportSet support = layer_support(spec, g);
-  return cost_of_pairs(g, support.pairs(), support.pruning_ratio());
+  Cost c = cost_of_pairs(g, support.pairs(), support.pruning_ratio());
+  // Every key and value is added to its tile's mean once.
+  if (support.summaries())
+    c.executed_macs += static_cast<double>(g.heads * support.patches() * (g.head_dim + g.value_dim));
+  return c;
+}
+
+bool choice_given(const AttentionSpec& spec, const std::string& key) {
+  return std::any_of(spec.options.begin(), spec.options.end(),
+                     [&](const auto& o) { return o.first == key && o.second != "none"; });
 }
 
 std::string support_bias_refusal(const AttentionSpec& spec) {
-  return masking_of(spec) == Masking::zero ? "excluded pairs would lose theirs" : "";
+  if (masking_of(spec) == Masking::zero) return "excluded pairs would lose theirs";
+  return choice_given(spec, "summaries") ? "a summary stands for many patches" : "";
 }
 
 MechanismInfo support_set(const PatternInfo& pattern) {
@@ -163,6 +174,12 @@ PatternOption masking_option() {
           {"exclude", "zero"}};
 }
 
+std::vector<PatternOption> shared_options() {
+  std::vector<PatternOption> options = grid_options();
+  options.push_back(masking_option());
+  return options;
+}
+
 const std::vector<MechanismInfo>& mechanisms() {
   static const std::vector<MechanismInfo> list = all_mechanisms();
   return list;
@@ -198,6 +215,8 @@ Masking masking_of(const AttentionSpec& spec) {
 void check_fit(const AttentionSpec& spec, const Geometry& geometry) {
   check_spec(spec);
   const MechanismInfo& m = find_mechanism(spec.name);
+  if (m.support_set && masking_of(spec) == Masking::zero && choice_given(spec, "summaries"))
+    throw std::invalid_argument(spec.to_string() + ": summaries are refused together with masking zero");
   const std::string reason = geometry.bias && m.bias_refusal != nullptr ? m.bias_refusal(spec) : "";
   if (reason.empty()) return;
   throw std::invalid_argument(spec.to_string() + " does not fit layers whose scores have a bias for each pair " +
@@ -215,7 +234,8 @@ Cost cost(const AttentionSpec& spec, const Geometry& geometry) {
 }
 
 bool same_pairs_in_every_layer(const AttentionSpec& spec) {
-  return std::ranges::find(spec.options, std::pair<std::string, std::string>("heads", "same")) == spec.options.end();
+  return std::find(spec.options.begin(), spec.options.end(), std::pair<std::string, std::string>("heads", "same")) ==
+         spec.options.end();
 }
 
 }  // namespace fib::attention

@@ -59,6 +59,8 @@ std::string choice_option(const AttentionSpec& spec, const std::string& key);
 
 /// The option that every support set has here.
 PatternOption masking_option();
+/// That one, and those of every support set wherever it is used: neighbors on the grid, summaries.
+std::vector<PatternOption> shared_options();
 Masking masking_of(const AttentionSpec& spec);
 
 /// Throws std::invalid_argument with the reason where a mechanism cannot work in such a layer.

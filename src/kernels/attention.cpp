@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <type_traits>
 
@@ -49,23 +50,25 @@ std::unique_ptr<T[]> make_partials(Call<T>& call, const ClassChunks& chunks, int
   return memory;
 }
 
-/// Counts, per (sample, head), the chunks that are still to come.
-class ChunkCounter {
+/// Counts, per (sample, head), the tiles that are still to come.
+class TileCounter {
  public:
-  ChunkCounter(int64_t heads, const ClassChunks& chunks)
-      : chunks_(chunks), open_(std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(heads))) {
-    for (int64_t i = 0; i < heads; ++i) open_[static_cast<size_t>(i)].store(chunks.chunks, std::memory_order_relaxed);
+  TileCounter(int64_t heads, int64_t tiles)
+      : open_(std::make_unique<std::atomic<int64_t>[]>(static_cast<size_t>(heads))) {
+    for (int64_t i = 0; i < heads; ++i) open_[static_cast<size_t>(i)].store(tiles, std::memory_order_relaxed);
   }
-  /// Whether this tile finished the last chunk of its head; all the others' results are then visible.
-  bool last(int64_t head, int64_t tile) {
-    if (tile % chunks_.tiles_per_chunk != 0) return false;
-    return open_[static_cast<size_t>(head)].fetch_sub(1, std::memory_order_acq_rel) == 1;
-  }
+  /// Whether a tile is the last of its head; all the others' results are then visible.
+  bool last(int64_t head) { return open_[static_cast<size_t>(head)].fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
  private:
-  ClassChunks chunks_;
   std::unique_ptr<std::atomic<int64_t>[]> open_;
 };
+
+/// Whether tiles leave something that is put together once all of a head's are done.
+template <class T>
+bool has_parts(const Call<T>& call) {
+  return call.support->cls() > 0 || call.summaries.count > 0;
+}
 
 template <class T>
 kernels::Workspace<T>& workspace() {
@@ -77,13 +80,13 @@ kernels::Workspace<T>& workspace() {
 template <class T, class HeadsOf>
 void run_tiles(const Call<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
                void (*join)(const Call<T>&, TileIndex), int64_t groups, const HeadsOf& heads_of) {
-  const bool joins = call.support->cls() > 0;
-  ChunkCounter counter(joins ? call.shape.batch * call.shape.heads : 0, chunks);
+  const bool joins = has_parts(call);
+  TileCounter counter(joins ? call.shape.batch * call.shape.heads : 0, chunks.tiles);
   parallel_tasks(groups * chunks.tiles, [&](int64_t task) {
     heads_of(task / chunks.tiles, [&](int64_t b, int64_t h) {
       const TileIndex at{b, h, task % chunks.tiles};
       tile_function(call, at, workspace<T>());
-      if (joins && counter.last(call.head_index(b, h), at.tile)) join(call, at);
+      if (joins && counter.last(call.head_index(b, h))) join(call, at);
     });
   });
 }
@@ -118,6 +121,38 @@ std::unique_ptr<double[]> column_sums(const AttentionShape& shape, const TokenVi
   return sums;
 }
 
+/// The means of a call's keys and values, and whose tile is whose.
+template <class T>
+struct SummaryMemory {
+  std::unique_ptr<T[]> keys, values, log_sizes, partials;
+  std::unique_ptr<int32_t[]> tiles;
+
+  /// Where the support has summaries: makes them.
+  explicit SummaryMemory(Call<T>& call) {
+    if (!call.support->summaries()) return;
+    const Tiling& tiling = *call.support->summaries();
+    const AttentionShape& s = call.shape;
+    const int64_t count = tiling.count(), heads = s.batch * s.heads, patches = call.support->patches();
+    keys = scratch<T>(heads * count * s.dim), values = scratch<T>(heads * count * s.value_dim);
+    log_sizes = scratch<T>(count), tiles = scratch<int32_t>(patches);
+    for (int64_t i = 0; i < count; ++i)
+      log_sizes[static_cast<size_t>(i)] = static_cast<T>(std::log(static_cast<double>(tiling.size(i))));
+    for (int64_t p = 0; p < patches; ++p) tiles[static_cast<size_t>(p)] = static_cast<int32_t>(tiling.tile_of(p));
+    call.summaries = {count, keys.get(), values.get(), log_sizes.get(), tiles.get()};
+    const auto average = kernels::tiles_of_target<T>(kernels::chosen_target()).average_tiles;
+    parallel_tasks(heads * tiling.tiles.height, [&](int64_t task) {
+      const int64_t head = task / tiling.tiles.height;
+      average(call, {head / s.heads, head % s.heads, task % tiling.tiles.height}, workspace<T>());
+    });
+  }
+
+  /// Room for what the queries of all heads leave.
+  void make_partials(Call<T>& call) {
+    partials = scratch<T>(kernels::summary_partials(call) * call.shape.batch * call.shape.heads);
+    call.summaries.partials = partials.get();
+  }
+};
+
 template <class T, class HeadsOf>
 void query_gradients(Call<T>& call, int64_t groups, const HeadsOf& heads_of) {
   const auto partials = make_partials(call, call.query_chunks, call.shape.dim);
@@ -144,7 +179,7 @@ template <class T>
 void run_head(const Call<T>& call, TileIndex at, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
               void (*join)(const Call<T>&, TileIndex)) {
   for (at.tile = 0; at.tile < chunks.tiles; ++at.tile) tile_function(call, at, workspace<T>());
-  if (call.support->cls() > 0) join(call, at);
+  join(call, at);
 }
 
 /// A task is a head, and what its queries read and keep is in the caches when its keys need it.
@@ -157,8 +192,10 @@ void backward_by_heads(const Call<T>& call, int64_t values) {
   parallel_tasks(call.shape.batch * call.shape.heads, [&](int64_t head) {
     const TileIndex at{head / call.shape.heads, head % call.shape.heads, 0};
     Call<T> queries = for_queries, keys = for_keys;
-    queries.kept.data = keys.kept.data = kept_memory<T>(values);
+    queries.kept.data = keys.kept.data = kept_memory<T>(values + kernels::summary_partials(call));
+    queries.summaries.partials = keys.summaries.partials = queries.kept.data + values;
     queries.kept.first_head = keys.kept.first_head = head;
+    queries.summaries.first_head = keys.summaries.first_head = head;
     run_head(queries, at, call.query_chunks, tiles.backward_queries, kernels::join_query_gradients<T>);
     run_head(keys, at, call.key_chunks, tiles.backward_keys, kernels::join_key_gradients<T>);
   });
@@ -168,10 +205,11 @@ void backward_by_heads(const Call<T>& call, int64_t values) {
 template <class T>
 void backward_by_tiles(Call<T>& call, int64_t values, int64_t heads_at_once) {
   const int64_t all = call.shape.batch * call.shape.heads;
-  call.kept.data = kept_memory<T>(values * heads_at_once);
+  call.kept.data = kept_memory<T>((values + kernels::summary_partials(call)) * heads_at_once);
+  call.summaries.partials = call.kept.data + values * heads_at_once;
   for (int64_t head = 0; head < all; head += heads_at_once) {
     const HeadRange heads{head, std::min(head + heads_at_once, all), call.shape.heads};
-    call.kept.first_head = head;
+    call.kept.first_head = call.summaries.first_head = head;
     query_gradients(call, heads.count(), heads);
     key_gradients(call, heads);
   }
@@ -205,6 +243,7 @@ void attention_forward(const SupportSet& support, const AttentionShape& shape, c
     if (kernels::narrow_fits(support, shape, options, kernels::kNarrowForward)) return kernels::narrow_forward(call);
   }
   const auto partials = make_partials(call, call.query_chunks, shape.value_dim + 2);
+  const SummaryMemory<T> summaries(call);
   std::unique_ptr<double[]> sums;
   if (options.masking == Masking::zero) sums = column_sums<T>(shape, inputs.v, shape.key_tokens, nullptr);
   call.column_sum = sums.get();
@@ -231,10 +270,12 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
   const auto delta = scratch<T>(rows), rest = scratch<T>(zero ? rows : 0);
   call.delta = delta.get();
   call.rest = zero ? rest.get() : nullptr;
+  SummaryMemory<T> summaries(call);
 
   if (const kernels::KeptPairsPlan plan = kernels::plan_kept_pairs(call); plan.rows > 0) {
     return backward_with_kept_pairs(call, plan);
   }
+  summaries.make_partials(call);
   const Grouping grouping = kernels::group_by_bias(shape, gradients.dbias);
   query_gradients(call, grouping.samples * grouping.heads,
                   [&](int64_t group, const auto& body) { grouping.for_each(shape, group, body); });

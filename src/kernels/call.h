@@ -75,6 +75,18 @@ struct KeptPairs {
   int64_t first_head = 0;  ///< as head_index counts them
 };
 
+/// Means of keys and values over the tiles of every head, and what their gradients are gathered in: every tile of
+/// queries leaves the sums of its own, which are added in order once all are there.
+template <class T>
+struct Summaries {
+  int64_t count = 0;                     ///< of a head; 0 where the support has none
+  T *keys = nullptr, *values = nullptr;  ///< [B,H,count,d] and [B,H,count,e]
+  const T* log_sizes = nullptr;          ///< [count], of the tiles
+  const int32_t* tiles = nullptr;        ///< [N], of the patches
+  T* partials = nullptr;                 ///< [heads,query tiles,count,d + e]; the sums end where the first tile's were
+  int64_t first_head = 0;                ///< of the partials, as head_index counts them
+};
+
 template <class T>
 struct Call : Arguments<T> {
   uint64_t id = 0;  ///< never the same twice: a thread's copies of rows belong to one call
@@ -84,6 +96,7 @@ struct Call : Arguments<T> {
   const double* column_sum = nullptr;  ///< [B,H,e] of v, or of rest·grad_out in backward; masking zero only
   T* partials = nullptr;               ///< [B,H,cls,chunks,partial_size]
   KeptPairs<T> kept;                   ///< what the queries' gradients leave for those of the keys, if anything
+  Summaries<T> summaries;
   int64_t partial_size = 0;
   ClassChunks query_chunks, key_chunks;
 };
@@ -132,6 +145,20 @@ template <class T>
 T* partial(const Call<T>& call, const ClassChunks& chunks, TileIndex t, int64_t class_token, int64_t chunk) {
   const int64_t row = call.head_index(t.b, t.h) * call.support->cls() + class_token;
   return call.partials + (row * chunks.chunks + chunk) * call.partial_size;
+}
+
+/// Values that the queries of one head leave for the gradients of its summaries.
+template <class T>
+int64_t summary_partials(const Call<T>& call) {
+  return call.query_chunks.tiles * call.summaries.count * (call.shape.dim + call.shape.value_dim);
+}
+
+/// Those of one tile, [count, d + e].
+template <class T>
+T* summary_partial(const Call<T>& call, TileIndex t) {
+  const int64_t head = call.head_index(t.b, t.h) - call.summaries.first_head;
+  return call.summaries.partials + head * summary_partials(call) +
+         t.tile * (summary_partials(call) / call.query_chunks.tiles);
 }
 
 }  // namespace fib::kernels

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/checks.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
+#include <span>
 #include <stdexcept>
 #include <string>
+
+#include "base/checked.h"
 
 namespace fib::kernels {
 namespace {
@@ -25,6 +31,77 @@ void check_dim(const char* name, int64_t dim) {
 template <class T>
 void check_pointer(const char* name, const T* pointer, const AttentionShape& shape) {
   if (pointer == nullptr && shape.batch > 0) refuse(std::string(name) + " must not be null");
+}
+
+/// A [batch, heads, tokens, channels] array of a call.
+struct NamedArray {
+  const char* name;
+  const void* data;
+  size_t alignment;
+  int64_t batch_stride, head_stride, token_stride, tokens, channels;
+};
+
+template <class T>
+NamedArray named(const char* name, const TokenView<T>& view, int64_t tokens, int64_t channels) {
+  return {name, view.data, alignof(T), view.batch_stride, view.head_stride, view.token_stride, tokens, channels};
+}
+
+std::string strides_text(const NamedArray& a) {
+  return std::to_string(a.batch_stride) + ", " + std::to_string(a.head_stride) + " and " +
+         std::to_string(a.token_stride);
+}
+
+/// The distance between neighbors of a dimension, and their number.
+struct Extent {
+  Checked stride;
+  int64_t size;
+};
+
+std::array<Extent, 3> extents(const NamedArray& a, const AttentionShape& shape) {
+  const auto distance = [](int64_t stride) { return stride < 0 ? Checked(0) - stride : Checked(stride); };
+  return {{{distance(a.batch_stride), shape.batch},
+           {distance(a.head_stride), shape.heads},
+           {distance(a.token_stride), a.tokens}}};
+}
+
+void check_reach(const NamedArray& a, const AttentionShape& shape) {
+  if (reinterpret_cast<uintptr_t>(a.data) % a.alignment != 0)
+    refuse(std::string(a.name) + " must be aligned to " + std::to_string(a.alignment) + " bytes");
+  try {
+    Checked reach = a.channels;
+    for (const Extent& e : extents(a, shape)) reach += e.stride * std::max<int64_t>(0, e.size - 1);
+    static_cast<void>(reach * static_cast<int64_t>(a.alignment));
+  } catch (const std::overflow_error&) {
+    refuse("strides of " + std::string(a.name) + " reach beyond all memory, got " + strides_text(a));
+  }
+}
+
+/// Rows that lie within each other would be written by several threads. From the smallest stride on, each must step
+/// over all that the smaller ones reach.
+void check_disjoint_rows(const NamedArray& a, const AttentionShape& shape) {
+  std::array<Extent, 3> sorted = extents(a, shape);
+  std::ranges::sort(sorted, {}, &Extent::stride);
+  Checked reached = a.channels;
+  for (const Extent& e : sorted) {
+    if (e.size <= 1) continue;
+    if (e.stride < reached) refuse("rows of " + std::string(a.name) + " overlap, its strides are " + strides_text(a));
+    reached += e.stride * (e.size - 1);
+  }
+}
+
+/// What is written neither overlaps itself nor begins where anything else does.
+void check_arrays(const AttentionShape& shape, std::span<const NamedArray> read, std::span<const NamedArray> written) {
+  if (shape.batch == 0) return;
+  for (const auto& arrays : {read, written})
+    for (const NamedArray& a : arrays) check_reach(a, shape);
+  for (size_t i = 0; i < written.size(); ++i) {
+    check_disjoint_rows(written[i], shape);
+    const auto check_apart = [&](const NamedArray& other) {
+      if (other.data == written[i].data) refuse(std::string(written[i].name) + " must not be " + other.name);
+    };
+    std::ranges::for_each(read, check_apart);
+    std::ranges::for_each(written.first(i), check_apart);
+  }
 }
 
 void check_lengths(const int64_t* lengths, const AttentionShape& shape) {
@@ -80,9 +157,24 @@ void check_inputs(const AttentionInputs<T>& inputs, const AttentionShape& shape)
 }
 
 template <class T>
-void check_backward_arrays(const AttentionShape& shape, const TokenView<const T>& out, const T* lse,
-                           const TokenView<const T>& grad_out, const AttentionGradients<T>& gradients,
+std::array<NamedArray, 3> named_inputs(const AttentionInputs<T>& inputs, const AttentionShape& s) {
+  return {named("q", inputs.q, s.query_tokens, s.dim), named("k", inputs.k, s.key_tokens, s.dim),
+          named("v", inputs.v, s.key_tokens, s.value_dim)};
+}
+
+template <class T>
+void check_forward_arrays(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<T>& out) {
+  check_inputs(inputs, shape);
+  check_pointer("out", out.data, shape);
+  const std::array written = {named("out", out, shape.query_tokens, shape.value_dim)};
+  check_arrays(shape, named_inputs(inputs, shape), written);
+}
+
+template <class T>
+void check_backward_arrays(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<const T>& out,
+                           const T* lse, const TokenView<const T>& grad_out, const AttentionGradients<T>& gradients,
                            const AttentionOptions<T>& options) {
+  check_inputs(inputs, shape);
   check_bias_gradient(gradients.dbias, options.bias, shape);
   check_pointer("out", out.data, shape);
   check_pointer("lse", lse, shape);
@@ -90,6 +182,13 @@ void check_backward_arrays(const AttentionShape& shape, const TokenView<const T>
   check_pointer("dq", gradients.dq.data, shape);
   check_pointer("dk", gradients.dk.data, shape);
   check_pointer("dv", gradients.dv.data, shape);
+  const auto [q, k, v] = named_inputs(inputs, shape);
+  const std::array read = {q, k, v, named("out", out, shape.query_tokens, shape.value_dim),
+                           named("grad_out", grad_out, shape.query_tokens, shape.value_dim)};
+  const std::array written = {named("dq", gradients.dq, shape.query_tokens, shape.dim),
+                              named("dk", gradients.dk, shape.key_tokens, shape.dim),
+                              named("dv", gradients.dv, shape.key_tokens, shape.value_dim)};
+  check_arrays(shape, read, written);
 }
 
 void check_at_least(const char* name, int64_t got, int64_t least) {
@@ -129,7 +228,18 @@ void check_dropout(double probability) {
     refuse("dropout must be in [0, 1), got " + std::to_string(probability));
 }
 
+namespace {
+
+void check_summaries(const SupportSet& support, Masking masking, bool lengths, bool bias) {
+  if (!support.summaries()) return;
+  const char* with = masking == Masking::zero ? "masking zero" : lengths ? "lengths" : bias ? "a bias" : nullptr;
+  if (with != nullptr) refuse(std::string("summaries are refused together with ") + with);
+}
+
+}  // namespace
+
 void check_masking(Masking masking, const SupportSet& support, bool lengths, bool bias, double dropout) {
+  check_summaries(support, masking, lengths, bias);
   if (masking != Masking::zero) return;
   const char* with = support.causal() ? "a causal support"
                      : lengths        ? "lengths"
@@ -144,8 +254,7 @@ void check_forward(const SupportSet& support, const AttentionShape& shape, const
                    const TokenView<T>& out, const AttentionOptions<T>& options) {
   check_shape(support, shape);
   check_options(support, shape, options);
-  check_inputs(inputs, shape);
-  check_pointer("out", out.data, shape);
+  check_forward_arrays(shape, inputs, out);
 }
 
 template <class T>
@@ -154,16 +263,14 @@ void check_backward(const SupportSet& support, const AttentionShape& shape, cons
                     const AttentionGradients<T>& gradients, const AttentionOptions<T>& options) {
   check_shape(support, shape);
   check_options(support, shape, options);
-  check_inputs(inputs, shape);
-  check_backward_arrays(shape, out, lse, grad_out, gradients, options);
+  check_backward_arrays(shape, inputs, out, lse, grad_out, gradients, options);
 }
 
 template <class T>
 void check_dense_forward(const AttentionShape& shape, const AttentionInputs<T>& inputs, const TokenView<T>& out,
                          const DenseOptions<T>& options) {
   check_dense(shape, options);
-  check_inputs(inputs, shape);
-  check_pointer("out", out.data, shape);
+  check_forward_arrays(shape, inputs, out);
 }
 
 template <class T>
@@ -171,8 +278,7 @@ void check_dense_backward(const AttentionShape& shape, const AttentionInputs<T>&
                           const T* lse, const TokenView<const T>& grad_out, const AttentionGradients<T>& gradients,
                           const DenseOptions<T>& options) {
   check_dense(shape, options);
-  check_inputs(inputs, shape);
-  check_backward_arrays(shape, out, lse, grad_out, gradients, options);
+  check_backward_arrays(shape, inputs, out, lse, grad_out, gradients, options);
 }
 
 #define FIB_INSTANTIATE(T)                                                                                           \

@@ -75,8 +75,24 @@ void join_forward(const Call<T>& call, TileIndex at) {
   }
 }
 
+/// Where the first tile left its part: the gradient that every patch of a tile receives, the mean's by its size.
+template <class T>
+void join_summaries(const Call<T>& call, TileIndex at) {
+  const int64_t row = call.shape.dim + call.shape.value_dim, size = call.summaries.count * row;
+  T* sums = summary_partial(call, {at.b, at.h, 0});
+  for (int64_t tile = 1; tile < call.query_chunks.tiles; ++tile) {
+    const T* from = summary_partial(call, {at.b, at.h, tile});
+    for (int64_t i = 0; i < size; ++i) sums[i] += from[i];
+  }
+  for (int64_t s = 0; s < call.summaries.count; ++s) {
+    const T share = T(1) / static_cast<T>(call.support->summaries()->size(s));
+    for (int64_t i = 0; i < row; ++i) sums[s * row + i] *= share;
+  }
+}
+
 template <class T>
 void join_query_gradients(const Call<T>& call, TileIndex at) {
+  if (call.summaries.count > 0) join_summaries(call, at);
   for (int64_t c = 0; c < call.support->cls(); ++c) {
     T* dq = call.gradients.dq.row(at.b, at.h, c);
     if (c < call.query_end(at.b)) {

@@ -27,6 +27,10 @@ void allow_row(const SupportSet& support, const SupportSet::Head& head, int64_t 
     if (query - offset >= cls) row[query - offset] = T(0);
     if (query + offset < end) row[query + offset] = T(0);
   }
+  for (const GridOffset& g : head.neighbors) {
+    if (query - g.offset >= cls && g.contains(query - g.offset - cls)) row[query - g.offset] = T(0);
+    if (query + g.offset < end && g.contains(query - cls)) row[query + g.offset] = T(0);
+  }
 }
 
 template <class T>
@@ -45,7 +49,7 @@ std::unique_ptr<T[]> make_mask(const SupportSet& support) {
 
 template <class T>
 bool dense_is_faster(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<T>& options) {
-  if (options.masking == Masking::zero || options.bias.data != nullptr) return false;
+  if (options.masking == Masking::zero || options.bias.data != nullptr || support.summaries()) return false;
   const int64_t all = support.num_heads() * support.query_tokens() * support.key_tokens();
   if (all * static_cast<int64_t>(sizeof(T)) > kMostMaskBytes) return false;
   int64_t explicit_pairs = 0;

@@ -17,7 +17,8 @@ int64_t rows_of(const SupportSet& support) {
   for (int64_t h = 0; h < support.num_heads(); ++h) {
     const SupportSet::Head& head = support.head(h);
     if (!head.pairs.empty()) return 0;
-    most = std::max(most, 2 * support.cls() + 1 + 2 * static_cast<int64_t>(head.offsets.size()));
+    const auto offsets = static_cast<int64_t>(head.offsets.size() + head.neighbors.size());
+    most = std::max(most, 2 * support.cls() + 1 + 2 * offsets);
   }
   return most;
 }

@@ -93,14 +93,14 @@ void linear_backward(const LinearShape& s, const LinearBackward& call) {
   const WeightTasks tasks(s);
   const bool together = tasks.small && call.dweight != nullptr;
   const auto packed = floats(call.dx == nullptr ? 0 : s.from * s.to),
-             own = floats(together || call.slope == nullptr ? 0 : s.rows * s.to);
+             own = floats(together || call.derivative == nullptr ? 0 : s.rows * s.to);
   const float* panels = call.dx == nullptr ? nullptr : packed.get();
   if (call.dx != nullptr) {
     parallel_tasks(table.panels(s.from), [&](int64_t p) { table.pack_inputs(s, call.weight, p, packed.get()); });
   }
   if (together) return weight_gradients(s, call, tasks, panels);
   LinearBackward rest = call;
-  if (call.slope != nullptr) rest.grad_out = own.get(), rest.slope = nullptr;
+  if (call.derivative != nullptr) rest.grad_out = own.get(), rest.derivative = nullptr;
   parallel_tasks(row_tasks(s), [&](int64_t task) { table.inputs(s, call, panels, task, own.get()); });
   if (call.dweight != nullptr) weight_gradients(s, rest, tasks, nullptr);
 }

@@ -23,13 +23,13 @@ struct LinearForward {
   const float *x = nullptr, *weight = nullptr;
   const float* bias = nullptr;  ///< null: none
   float* out = nullptr;         ///< after GELU where there is one
-  float* slope = nullptr;       ///< [M,N], GELU's derivative, for backward; null: no GELU
+  float* derivative = nullptr;  ///< [M,N], GELU's derivative, for backward; null: no GELU
 };
 void linear_forward(const LinearShape& shape, const LinearForward& call);
 
 struct LinearBackward {
   const float *x = nullptr, *weight = nullptr, *grad_out = nullptr;
-  const float* slope = nullptr;                               ///< what forward left there; null: no GELU
+  const float* derivative = nullptr;                          ///< what forward left there; null: no GELU
   float *dx = nullptr, *dweight = nullptr, *dbias = nullptr;  ///< overwritten; null: not wanted
 };
 void linear_backward(const LinearShape& shape, const LinearBackward& call);
@@ -57,7 +57,7 @@ struct LinearTable {
   void (*pack_outputs)(const LinearShape&, const float* weight, int64_t panel, float* into);
   void (*pack_inputs)(const LinearShape&, const float* weight, int64_t panel, float* into);
   void (*forward)(const LinearShape&, const LinearForward&, const float* packed, int64_t task);
-  /// Of one task's rows: where there is a slope, own [M,N] = the gradient before GELU; with `packed`, dx.
+  /// Of one task's rows: where there is a derivative, own [M,N] = the gradient before GELU; with `packed`, dx.
   void (*inputs)(const LinearShape&, const LinearBackward&, const float* packed, int64_t task, float* own);
   /// Gradients of weights and, where the part has all their rows and `packed` is given, of its rows of the inputs.
   void (*weights)(const LinearShape&, const LinearBackward&, const float* packed, const WeightPart&,

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "fibottention/attention.h"
+#include "kernels/extensions.h"
 
 namespace fib {
 namespace {
@@ -20,7 +21,14 @@ std::string processor_name() {
 }  // namespace
 
 std::string machine_name() {
-  return processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, " + simd_target();
+  std::string name =
+      processor_name() + ", " + std::to_string(std::thread::hardware_concurrency()) + " cores, " + simd_target();
+  const char* between = " with ";
+  for (const std::string& extension : kernels::extension_names(kernels::extensions())) {
+    name += between + extension;
+    between = ", ";
+  }
+  return name;
 }
 
 std::optional<double> load_average() {

@@ -6,7 +6,7 @@
 
 namespace fib {
 
-/// What computes here: "Intel Xeon …, 2 cores, AVX3".
+/// What computes here: "Intel Xeon …, 2 cores, AVX3 with amx, vnni, bf16".
 std::string machine_name();
 
 /// Processes that wanted a core in the last minute, on average; nothing where Linux does not tell.

@@ -41,10 +41,10 @@ bool narrow_fits(const SupportSet& support, const AttentionShape& shape, const A
                  int64_t most_channels) {
   const int64_t widest = std::max(shape.dim, shape.value_dim);
   if (widest > most_channels || shape.dim % kNarrowGroup != 0 || shape.value_dim % kNarrowGroup != 0) return false;
-  if (support.causal() || shape.query_tokens != shape.key_tokens) return false;
+  if (support.causal() || support.summaries() || shape.query_tokens != shape.key_tokens) return false;
   if (options.lengths != nullptr || options.bias.data != nullptr || options.dropout > 0) return false;
   for (int64_t h = 0; h < support.num_heads(); ++h)
-    if (!support.head(h).pairs.empty()) return false;
+    if (!support.head(h).pairs.empty() || !support.head(h).neighbors.empty()) return false;
   const NarrowLayout layout = narrow_layout(support);
   const int64_t rows = 7 * widest + 2 * layout.strips + 1;
   return rows * (shape.key_tokens + 2 * layout.reach) <= kMostFloats;

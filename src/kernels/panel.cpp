@@ -13,8 +13,36 @@ void add_offset(const Neighbourhood& n, int64_t offset, int32_t shift, bool full
   if (full_block && first >= n.cls && first + lanes <= n.other_end) {
     panel.strips.push_back({first, 1, shift});
   } else {
-    panel.edges.push_back({offset, shift});
+    panel.edges.push_back({offset, shift, nullptr});
   }
+}
+
+/// A bit for each of `lanes` consecutive integers from `first` on, set for those in the range.
+uint64_t lanes_in(const PeriodicRange& range, int64_t first, int64_t lanes) {
+  const uint64_t all = lanes == 64 ? ~uint64_t{0} : (uint64_t{1} << lanes) - 1;
+  if (range.everything()) return all;
+  const auto below = [](int64_t n) { return n >= 64 ? ~uint64_t{0} : n <= 0 ? 0 : (uint64_t{1} << n) - 1; };
+  uint64_t bits = 0;
+  for (int64_t begin = -(first % range.period); begin < lanes; begin += range.period)
+    bits |= below(begin + range.end) & ~below(begin + range.begin);
+  return bits & all;
+}
+
+/// The same for neighbors, `upwards` or below.
+void add_neighbor(const Neighbourhood& n, const GridOffset& neighbor, bool upwards, int32_t shift, bool full_block,
+                  int64_t lanes, Panel& panel) {
+  const int64_t offset = upwards ? neighbor.offset : -neighbor.offset;
+  const int64_t first = panel.self + offset;
+  if (first + panel.rows <= n.cls || first >= n.other_end) return;
+  if (!full_block || first < n.cls || first + lanes > n.other_end) {
+    panel.edges.push_back({offset, shift, &neighbor});
+    return;
+  }
+  const int64_t lower = (upwards ? panel.self : first) - n.cls;
+  const uint64_t bits = lanes_in(neighbor.columns, lower, lanes) & lanes_in(neighbor.frames, lower, lanes);
+  if (bits == 0) return;
+  if (std::popcount(bits) < lanes) panel.masked.push_back({panel.strips.size(), bits});
+  panel.strips.push_back({first, 1, shift});
 }
 
 void add_loose_row(const Neighbourhood& n, int64_t row, bool with_class_tokens, Panel& panel) {
@@ -22,7 +50,9 @@ void add_loose_row(const Neighbourhood& n, int64_t row, bool with_class_tokens, 
   for (int64_t c = 0; with_class_tokens && c < n.class_end; ++c) panel.add_loose(row, c, 0);
   for (const Panel::Edge& edge : panel.edges) {
     const int64_t other = self + edge.offset;
-    if (other >= n.cls && other < n.other_end) panel.add_loose(row, other, edge.shift);
+    if (other < n.cls || other >= n.other_end) continue;
+    if (edge.neighbor != nullptr && !edge.neighbor->contains(std::min(self, other) - n.cls)) continue;
+    panel.add_loose(row, other, edge.shift);
   }
   for (int32_t other : n.pairs_of(self)) {
     if (other < n.other_end) panel.add_loose(row, other, 0);
@@ -33,7 +63,8 @@ void add_loose_row(const Neighbourhood& n, int64_t row, bool with_class_tokens, 
 
 void Panel::clear(int64_t first_row, int64_t step, int64_t row_count) {
   self = first_row, self_step = step, rows = row_count;
-  strips.clear(), lane.clear(), token.clear(), shift.clear(), edges.clear();
+  strips.clear(), lane.clear(), token.clear(), shift.clear(), edges.clear(), masked.clear();
+  summaries = 0;
   loose_begin.assign(1, 0);
   next.clear();
 }
@@ -45,7 +76,14 @@ void Panel::add_loose(int64_t row, int64_t other, int32_t pair_shift) {
 }
 
 Neighbourhood keys_of_queries(const SupportSet& support, int64_t h, int64_t key_end) {
-  return {&support.head(h), support.cls(), std::min(support.cls(), key_end), key_end, true, !support.causal(), true};
+  return {&support.head(h),
+          support.cls(),
+          std::min(support.cls(), key_end),
+          key_end,
+          true,
+          !support.causal(),
+          true,
+          support.summaries() ? support.summaries()->count() : 0};
 }
 
 Neighbourhood queries_of_keys(const SupportSet& support, int64_t h, int64_t query_end) {
@@ -55,6 +93,7 @@ Neighbourhood queries_of_keys(const SupportSet& support, int64_t h, int64_t quer
 
 void collect_block(const Neighbourhood& n, int64_t self, int64_t rows, int64_t lanes, Panel& panel) {
   panel.clear(self, 1, rows);
+  panel.summaries = n.summaries;
   const bool full = rows == lanes;
   for (int64_t c = 0; full && c < n.class_end; ++c) panel.strips.push_back({c, 0, 0});
   if (n.head->diagonal) add_offset(n, 0, 0, full, lanes, panel);
@@ -62,6 +101,12 @@ void collect_block(const Neighbourhood& n, int64_t self, int64_t rows, int64_t l
     const int64_t o = n.head->offsets[i];
     if (n.below) add_offset(n, -o, shift_index(i, !n.self_is_query), full, lanes, panel);
     if (n.above) add_offset(n, o, shift_index(i, n.self_is_query), full, lanes, panel);
+  }
+  for (size_t i = 0; i < n.head->neighbors.size(); ++i) {
+    const GridOffset& g = n.head->neighbors[i];
+    const size_t number = n.head->offsets.size() + i;
+    if (n.below) add_neighbor(n, g, false, shift_index(number, !n.self_is_query), full, lanes, panel);
+    if (n.above) add_neighbor(n, g, true, shift_index(number, n.self_is_query), full, lanes, panel);
   }
   if (full && panel.edges.empty() && n.head->pairs.empty()) {
     panel.loose_begin.resize(static_cast<size_t>(rows) + 1, 0);

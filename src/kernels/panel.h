@@ -3,10 +3,12 @@
 //
 // A block has as many rows as a vector has lanes, and lane i belongs to row i. A *strip* gives every row of the block
 // one partner: row i meets other token first + i·step, so a strip of offset o is a run of consecutive rows and softmax
-// happens in all lanes at once. What does not fill a strip (edges, short blocks, explicit pairs) becomes *loose*
-// pairs, listed row by row.
+// happens in all lanes at once. Where neighbors on the grid would lie across an edge, lanes of their strip are
+// *masked*. What does not fill a strip (the ends of the sequence, short blocks, explicit pairs) becomes *loose* pairs,
+// listed row by row. Values of pairs are kept strip by strip, those with summaries behind them.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,7 +24,8 @@ struct Strip {
   int32_t shift;  ///< of an offset: which one, see shift_index
 };
 
-/// Signed offsets, key less query, as numbers: the diagonal, then offset i of the head downwards and upwards.
+/// Signed offsets, key less query, as numbers: the diagonal, then offset i of the head downwards and upwards, then its
+/// neighbors likewise.
 inline int32_t shift_index(size_t i, bool upwards) { return static_cast<int32_t>(2 * i) + (upwards ? 2 : 1); }
 
 struct Panel {
@@ -36,12 +39,28 @@ struct Panel {
   struct Edge {
     int64_t offset;
     int32_t shift;
+    const GridOffset* neighbor;  ///< where only some of its pairs count
   };
   std::vector<Edge> edges;  ///< signed offsets, other less self, that reach only some rows of this block
+  struct Masked {
+    size_t strip;
+    uint64_t lanes;  ///< a bit for each lane that counts
+  };
+  std::vector<Masked> masked;
+  int64_t summaries = 0;      ///< that every row of the block meets
+  int64_t first_summary = 0;  ///< their place among the keys, behind all tokens
 
   NextRows next;  ///< to be fetched meanwhile
 
   int64_t loose() const { return static_cast<int64_t>(lane.size()); }
+  /// Vectors of values: of strips and of summaries.
+  size_t vectors() const { return strips.size() + static_cast<size_t>(summaries); }
+  /// Tokens that a row meets.
+  int64_t tokens_of(int64_t row) const {
+    int64_t count = static_cast<int64_t>(strips.size()) + loose_of(row);
+    for (const Masked& m : masked) count -= (m.lanes >> row & 1) == 0 ? 1 : 0;
+    return count;
+  }
   int64_t loose_of(int64_t row) const {
     return loose_begin[static_cast<size_t>(row) + 1] - loose_begin[static_cast<size_t>(row)];
   }
@@ -57,6 +76,7 @@ struct Neighbourhood {
   int64_t other_end = 0;  ///< other tokens from here on are padding
   bool below = true, above = true;
   bool self_is_query = true;
+  int64_t summaries = 0;  ///< met by every patch token
 
   std::span<const int32_t> pairs_of(int64_t self) const {
     return self_is_query ? head->pairs.keys_of(self) : head->pairs.queries_of(self);

@@ -8,9 +8,10 @@
 #include <limits>
 #include <vector>
 
-#include "base/caches.h"
+#include "base/measure.h"
 #include "base/parallel.h"
-#include "base/stopwatch.h"
+#include "base/processor.h"
+#include "kernels/extensions.h"
 #include "kernels/tiles.h"
 #include "kernels/workspace.h"
 
@@ -49,16 +50,32 @@ double read_rate(int64_t bytes) {
   return 1e-9 * sizeof(float) * static_cast<double>(threads * count * rounds) / seconds;
 }
 
-}  // namespace
-
-double peak_gflops() {
-  constexpr int64_t kRounds = 500'000;
+/// Billions of operations a second, a product and a sum counting as two.
+double multiply_rate(kernels::MultiplyFunction multiply, int64_t rounds) {
   const int64_t threads = omp_get_max_threads();
-  const kernels::MultiplyFunction multiply = kernels::peak_of_target(kernels::chosen_target()).multiply;
   std::atomic<int64_t> multiplied{0};
-  const double seconds = least_seconds(threads, [&](int64_t) { multiplied = multiply(kRounds); });
+  const double seconds = least_seconds(threads, [&](int64_t) { multiplied = multiply(rounds); });
   return 2e-9 * static_cast<double>(threads * multiplied.load()) / seconds;
 }
+
+template <size_t kWays>
+double best_rate(const kernels::PeakWay (&ways)[kWays]) {
+  constexpr int64_t kRounds = 100'000;
+  size_t i = 0;
+  while (ways[i].multiply == nullptr || (ways[i].needs & ~kernels::extensions()) != 0) ++i;
+  return multiply_rate(ways[i].multiply, kRounds);
+}
+
+const kernels::PeakTable& table() { return kernels::peak_of_target(kernels::chosen_target()); }
+
+}  // namespace
+
+double peak_gflops() { return multiply_rate(table().multiply, 500'000); }
+double peak_bfloat16_gflops() {
+  // Where pairs of bfloat16 are no faster, products are of float32.
+  return std::max(best_rate(table().bfloat16), multiply_rate(table().multiply, 100'000));
+}
+double peak_int8_gops() { return best_rate(table().int8); }
 
 ReadRates read_rates() { return {read_rate(caches().first / 2), read_rate(caches().second / 2)}; }
 

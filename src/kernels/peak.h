@@ -10,6 +10,11 @@ namespace fib {
 /// second.
 double peak_gflops();
 
+/// The same of bfloat16, and of bytes in GOP/s, by the best instructions in use for them (kernels/extensions.h):
+/// without such, bfloat16 is multiplied as float32 and bytes as sixteen bits.
+double peak_bfloat16_gflops();
+double peak_int8_gops();
+
 /// GB/s that all these threads read together, each from an array that half fills a cache of its core.
 struct ReadRates {
   double first, second;
@@ -27,9 +32,16 @@ inline constexpr int64_t kReadAtOnce = 192;
 /// Reads all values, a multiple of kReadAtOnce, that often; gives their sum.
 using ReadFunction = float (*)(const float* values, int64_t count, int64_t rounds);
 
+/// A way to multiply numbers of low precision, and the extensions that it needs.
+struct PeakWay {
+  uint32_t needs;
+  MultiplyFunction multiply;
+};
+
 struct PeakTable {
   MultiplyFunction multiply;
   ReadFunction read;
+  PeakWay bfloat16[3], int8[3];  ///< the best first; null where a target does not have it, but for the last
 };
 const PeakTable& peak_of_target(int64_t target);
 

@@ -16,6 +16,7 @@ template <class T>
 struct TileTable {
   const char* target;  ///< the name under which these very functions were compiled
   TileFunction<T> forward, backward_queries, backward_keys;
+  TileFunction<T> average_tiles;  ///< of a row of tiles of summaries
 };
 
 /// Highway's bit of the target in use: set_simd_target, else FIB_TARGET, else the best.

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "base/caches.h"
+#include "base/processor.h"
 
 namespace fib::kernels {
 

@@ -80,7 +80,8 @@ struct Group {
 };
 
 bool same_pattern(const SupportSet::Head& a, const SupportSet::Head& b) {
-  return a.offsets == b.offsets && a.diagonal == b.diagonal && a.pairs.to_vector() == b.pairs.to_vector();
+  return a.offsets == b.offsets && a.diagonal == b.diagonal && a.neighbors == b.neighbors &&
+         a.pairs.to_vector() == b.pairs.to_vector();
 }
 
 std::vector<std::vector<int64_t>> heads_by_pattern(const SupportSet& set) {
@@ -137,6 +138,7 @@ at::Tensor hide_padding(const at::Tensor& scores, const Group& g, const Segment&
 /// [B,G,count]
 at::Tensor score(const Group& g, const Segment& segment) {
   at::Tensor s = (segment.queries.take(g.x.q) * segment.keys.take(g.x.k)).sum(-1) * g.scale;
+  if (segment.score != 0.0) s = s + segment.score;
   if (g.bias.defined()) s = s + segment.take_bias(g.bias);
   return g.lengths.defined() ? hide_padding(s, g, segment) : s;
 }
@@ -199,6 +201,12 @@ at::Tensor in_head_order(const std::vector<at::Tensor>& parts, const std::vector
   return joined.index_select(1, order.to(joined.device()));
 }
 
+/// Keys or values [B,H,T,·] with the means of the tiles behind the tokens.
+at::Tensor with_summaries(const at::Tensor& x, const SupportSet& set) {
+  const at::Tensor averaging = averaging_matrix(*set.summaries()).to(x.options());
+  return at::cat({x, at::matmul(averaging, x.narrow(2, set.cls(), set.patches()))}, 2);
+}
+
 Operands in_computing_type(const Operands& x) {
   const at::ScalarType type = computing_type(x.q.scalar_type());
   return {x.q.to(type), x.k.to(type), x.v.to(type)};
@@ -212,7 +220,8 @@ Outputs composite_attention(at::TensorList given, const Arguments& arguments) {
   const SupportSet& set = support->set();
   check_without_kernel(x, arguments, set);
   const Arguments a = with_seed(arguments);
-  const Operands computed = in_computing_type(x);
+  Operands computed = in_computing_type(x);
+  if (set.summaries()) computed = {computed.q, with_summaries(computed.k, set), with_summaries(computed.v, set)};
   const auto groups = heads_by_pattern(set);
   std::vector<at::Tensor> outs, lses;
   for (const auto& heads : groups) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/layers.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
@@ -42,7 +43,8 @@ LinearShape linear_shape(const at::Tensor& x, const at::Tensor& weight) {
 /// Only where gradients are wanted: there passes are saved. Tracing a forward without gradients
 /// sees torch's operators.
 bool has_linear_kernel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (!at::GradMode::is_enabled() || !(x.requires_grad() || weight.requires_grad())) return false;
+  if (has_bfloat16_products() || !at::GradMode::is_enabled() || !(x.requires_grad() || weight.requires_grad()))
+    return false;
   if (!plain_floats(x) || !plain_floats(weight) || (bias.defined() && !plain_floats(bias))) return false;
   if (weight.dim() != 2 || x.dim() < 2 || x.size(-1) != weight.size(1)) return false;  // torch says what is wrong
   const LinearShape shape = linear_shape(x, weight);
@@ -62,14 +64,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     RECORD_FUNCTION("fibottention::linear", std::vector<c10::IValue>());
     const at::AutoDispatchBelowADInplaceOrView below;
     const at::Tensor x = given.contiguous(), weight = given_weight.contiguous();
-    const at::Tensor out = empty_out(x, weight), slope = gelu ? at::empty_like(out) : at::Tensor();
+    const at::Tensor out = empty_out(x, weight), derivative = gelu ? at::empty_like(out) : at::Tensor();
     const at::Tensor flat_bias = contiguous_or_undefined(bias);
     kernels::linear_forward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
                                                       .weight = weight.data_ptr<float>(),
                                                       .bias = data_of(flat_bias),
                                                       .out = out.data_ptr<float>(),
-                                                      .slope = data_of(slope)});
-    ctx->save_for_backward({x, weight, slope});
+                                                      .derivative = data_of(derivative)});
+    ctx->save_for_backward({x, weight, derivative});
     ctx->saved_data["bias"] = bias.has_value();
     return out;
   }
@@ -77,7 +79,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
   static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
     refuse_second_derivative();
     const variable_list saved = ctx->get_saved_variables();
-    const at::Tensor &x = saved[0], &weight = saved[1], &slope = saved[2], grad_out = grads[0].contiguous();
+    const at::Tensor &x = saved[0], &weight = saved[1], &derivative = saved[2], grad_out = grads[0].contiguous();
     const bool has_bias = ctx->saved_data["bias"].toBool();
     const bool weights = ctx->needs_input_grad(1) || (has_bias && ctx->needs_input_grad(2));
     const at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
@@ -86,7 +88,7 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     kernels::linear_backward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
                                                        .weight = weight.data_ptr<float>(),
                                                        .grad_out = grad_out.data_ptr<float>(),
-                                                       .slope = data_of(slope),
+                                                       .derivative = data_of(derivative),
                                                        .dx = data_of(dx),
                                                        .dweight = data_of(dweight),
                                                        .dbias = data_of(dbias)});
@@ -179,6 +181,19 @@ at::Tensor quarter_weights(const at::Tensor& weight) {
 }
 
 }  // namespace
+
+// By the dispatch key and not by at::autocast's functions, which are deprecated in later versions of torch.
+Bfloat16Products::Bfloat16Products(bool wanted) : wanted_(wanted && !has_bfloat16_products()) {
+  if (wanted_) c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::AutocastCPU, false);
+}
+
+Bfloat16Products::~Bfloat16Products() {
+  if (!wanted_) return;
+  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::AutocastCPU, true);
+  at::autocast::clear_cache();
+}
+
+bool has_bfloat16_products() { return !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU); }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!has_linear_kernel(x, weight, bias)) return at::linear(x, weight, bias);

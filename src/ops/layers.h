@@ -7,6 +7,23 @@
 
 namespace fib::ops {
 
+// ---- Precision ------------------------------------------------------------------------------------------------------
+
+/// While it lives products on the CPU are in bfloat16, as torch's autocast has it: parameters, sums, norms and the loss
+/// stay in float32. Weights are narrowed once in its life, so it must end before they change.
+class Bfloat16Products {
+ public:
+  /// `wanted` false does nothing.
+  explicit Bfloat16Products(bool wanted);
+  ~Bfloat16Products();
+  Bfloat16Products(const Bfloat16Products&) = delete;
+  Bfloat16Products& operator=(const Bfloat16Products&) = delete;
+
+ private:
+  bool wanted_;
+};
+bool has_bfloat16_products();
+
 // ---- Linear layers: by our kernel while gradients are recorded, for widths of whole vectors -------------------------
 
 /// x [...,K], weight [N,K], bias [N] or undefined -> [...,N].

@@ -23,8 +23,9 @@ namespace {
 Masking masking_of(bool zero) { return zero ? Masking::zero : Masking::exclude; }
 
 Pairs pairs_of(const Optional<SupportPtr>& support) { return {support.value_or(SupportPtr())}; }
-Pairs pairs_of(const std::string& attention, int64_t cls, bool causal, Optional<int64_t> layer) {
-  return {{}, NamedSupport{attention, cls, causal, layer}};
+Pairs pairs_of(const std::string& attention, int64_t cls, bool causal, Optional<int64_t> layer,
+               at::IntArrayRef grid_shape) {
+  return {{}, NamedSupport{attention, cls, causal, layer, grid_shape.vec()}};
 }
 
 /// A gradient that was not asked for leaves an operator as an empty tensor: a graph cannot hold undefined ones.
@@ -65,7 +66,7 @@ struct Family {
     return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Signature>();
   }
 };
-using Named = Family<const std::string&, int64_t, bool, Optional<int64_t>>;
+using Named = Family<const std::string&, int64_t, bool, Optional<int64_t>, at::IntArrayRef>;
 using Supported = Family<const Optional<SupportPtr>&>;
 
 int64_t draw_seed() {
@@ -149,8 +150,8 @@ at::Tensor wythoff_attention_packed(const at::Tensor& qkv, int64_t wmin, int64_t
 template <class... Tensors>
 at::Tensor named_attention(const Tensors&... x, const std::string& name, int64_t cls, bool causal,
                            Optional<int64_t> layer, const OptionalTensor& bias, const std::string& masking,
-                           Optional<double> scale, double dropout) {
-  const NamedSupport named{name, cls, causal, layer};
+                           Optional<double> scale, double dropout, at::IntArrayRef grid_shape) {
+  const NamedSupport named{name, cls, causal, layer, grid_shape.vec()};
   return attention({x...}, {{{}, named}, bias, nothing, scale, parse_masking(masking), dropout});
 }
 
@@ -165,7 +166,7 @@ Outputs support_attention(const Tensors&... x, const SupportPtr& support, const 
 // ---- Schemas --------------------------------------------------------------------------------------------------------
 
 const std::string kThreeTensors = "Tensor q, Tensor k, Tensor v", kPackedTensor = "Tensor qkv";
-const std::string kNamedPairs = "str attention, int cls, bool causal, int? layer";
+const std::string kNamedPairs = "str attention, int cls, bool causal, int? layer, int[] grid_shape";
 const std::string kSupport = "__torch__.torch.classes.fibottention.Support";
 const std::string kArguments =
     "Tensor? bias, Tensor? lengths, float? scale, bool zero_masking, float dropout, Tensor? seed";
@@ -180,7 +181,7 @@ std::string backward_schema(const std::string& name, const std::string& pairs) {
 std::string named_schema(const std::string& name, const std::string& tensors) {
   return name + "(" + tensors +
          ", str attention, int cls=1, bool causal=False, int? layer=None, Tensor? bias=None, "
-         "str masking=\"exclude\", float? scale=None, float dropout=0.0) -> Tensor";
+         "str masking=\"exclude\", float? scale=None, float dropout=0.0, int[] grid_shape=[]) -> Tensor";
 }
 std::string support_schema(const std::string& name, const std::string& tensors) {
   return name + "(" + tensors + ", " + kSupport +
@@ -213,8 +214,8 @@ void implement_backward(torch::Library& m) {
 Outputs dispatch_forward(at::TensorList x, const Arguments& a) {
   if (const auto& n = a.pairs.named) {
     static const auto op = Named::find_forward("fibottention::attention_forward");
-    return op.call(x, n->attention, n->cls, n->causal, n->layer, a.bias, a.lengths, a.scale, is_zero(a), a.dropout,
-                   a.seed);
+    return op.call(x, n->attention, n->cls, n->causal, n->layer, n->grid_shape, a.bias, a.lengths, a.scale, is_zero(a),
+                   a.dropout, a.seed);
   }
   static const auto op = Supported::find_forward("fibottention::support_attention_forward");
   return op.call(x, if_any(a.pairs.support), a.bias, a.lengths, a.scale, is_zero(a), a.dropout, a.seed);
@@ -223,8 +224,8 @@ Outputs dispatch_forward(at::TensorList x, const Arguments& a) {
 Gradients dispatch_backward(at::TensorList x, const Results& r, const Arguments& a, bool bias_grad) {
   if (const auto& n = a.pairs.named) {
     static const auto op = Named::find_backward("fibottention::attention_backward");
-    return with_undefined(op.call(r.grad_out, x, r.out, r.lse, n->attention, n->cls, n->causal, n->layer, a.bias,
-                                  a.lengths, a.scale, is_zero(a), a.dropout, a.seed, bias_grad),
+    return with_undefined(op.call(r.grad_out, x, r.out, r.lse, n->attention, n->cls, n->causal, n->layer, n->grid_shape,
+                                  a.bias, a.lengths, a.scale, is_zero(a), a.dropout, a.seed, bias_grad),
                           bias_grad);
   }
   static const auto op = Supported::find_backward("fibottention::support_attention_backward");
@@ -275,8 +276,8 @@ TORCH_LIBRARY(fibottention, m) {
       .def_static("rectangular", &support_from_pairs)
       .def_static("named",
                   [](const std::string& attention, int64_t patches, int64_t cls, int64_t heads, Optional<int64_t> layer,
-                     bool causal) {
-                    return cached_support({attention, cls, causal, layer}, patches, heads);
+                     bool causal, std::vector<int64_t> grid_shape) {
+                    return cached_support({attention, cls, causal, layer, std::move(grid_shape)}, patches, heads);
                   })
       .def("heads", [](const SupportPtr& self) { return self->set().num_heads(); })
       .def("window", [](const SupportPtr& self, int64_t head) { return self->set().head(head).window; })
@@ -284,6 +285,9 @@ TORCH_LIBRARY(fibottention, m) {
       .def("diagonal", [](const SupportPtr& self, int64_t head) { return self->set().head(head).diagonal; })
       .def("pairs", [](const SupportPtr& self, int64_t head) { return support_pairs(self->set(), head); })
       .def("mask", [](const SupportPtr& self) { return support_mask(self->set()); })
+      .def("neighbor_pairs", [](const SupportPtr& self, int64_t head) { return self->set().neighbor_pairs(head); })
+      .def("summaries",
+           [](const SupportPtr& self) { return self->set().summaries() ? self->set().summaries()->count() : 0; })
       .def("patch_pairs", [](const SupportPtr& self) { return self->set().patch_pairs(); })
       .def("pruning_ratio", [](const SupportPtr& self) { return self->set().pruning_ratio(); })
       .def("pruning_ratio_with_cls", [](const SupportPtr& self) { return self->set().pruning_ratio_with_cls(); });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/segments.h"
 
+#include <cmath>
+
 namespace fib::ops {
 namespace {
 
@@ -22,6 +24,23 @@ void add_class_tokens(const SupportSet& set, std::vector<Segment>& segments) {
     const int64_t seen = set.causal() ? c + 1 : tokens;
     segments.push_back({one(c, seen), run(0, seen)});
     segments.push_back({run(set.cls(), set.patches()), one(c, set.patches())});
+  }
+}
+
+/// Neighbors of which the other is further on, or with `upwards` false those the other way around.
+Segment neighbor_segment(const SupportSet& set, const GridOffset& g, bool upwards, const at::Device& device) {
+  std::vector<int64_t> lower;
+  for (int64_t p = 0; p + g.offset < set.patches(); ++p)
+    if (g.contains(p)) lower.push_back(set.cls() + p);
+  const auto count = static_cast<int64_t>(lower.size());
+  const at::Tensor below = at::tensor(lower, at::kLong).to(device), above = below + g.offset;
+  return {{0, count, 1, upwards ? below : above}, {0, count, 1, upwards ? above : below}};
+}
+
+void add_summaries(const SupportSet& set, std::vector<Segment>& segments) {
+  for (int64_t s = 0; set.summaries() && s < set.summaries()->count(); ++s) {
+    segments.push_back({run(set.cls(), set.patches()), one(set.key_tokens() + s, set.patches()),
+                        std::log(static_cast<double>(set.summaries()->size(s)))});
   }
 }
 
@@ -107,6 +126,11 @@ std::vector<Segment> segments_of(const SupportSet& set, int64_t head, const at::
     if (!set.causal()) segments.push_back(diagonal_segment(set, o));
   }
   if (h.diagonal) segments.push_back(diagonal_segment(set, 0));
+  for (const GridOffset& g : h.neighbors) {
+    segments.push_back(neighbor_segment(set, g, false, device));
+    if (!set.causal()) segments.push_back(neighbor_segment(set, g, true, device));
+  }
+  add_summaries(set, segments);
   if (!h.pairs.empty()) segments.push_back(explicit_segment(h.pairs, device));
   return segments;
 }

@@ -27,12 +27,13 @@ struct TokenRange {
 /// count pairs: queries[i] meets keys[i].
 struct Segment {
   TokenRange queries, keys;
+  double score = 0.0;  ///< added to those of its pairs
 
   /// bias [G,H,Tq,Tk] -> [G,H,count].
   at::Tensor take_bias(const at::Tensor& bias) const;
 };
 
-/// Every pair of the head exactly once.
+/// Every pair of the head exactly once; summaries are keys behind all tokens.
 std::vector<Segment> segments_of(const SupportSet& set, int64_t head, const at::Device& device);
 
 }  // namespace fib::ops

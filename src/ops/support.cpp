@@ -35,23 +35,33 @@ struct SupportKey {
   std::string attention;
   int64_t patches, cls, heads, layer;
   bool causal;
+  std::vector<int64_t> grid;
   friend bool operator==(const SupportKey&, const SupportKey&) = default;
 };
 
 struct KeyHash {
   size_t operator()(const SupportKey& key) const {
     size_t hash = std::hash<std::string>()(key.attention) ^ (key.causal ? 1U : 0U);
-    for (int64_t value : {key.patches, key.cls, key.heads, key.layer}) {
+    const auto mix = [&hash](int64_t value) {
       hash = hash * UINT64_C(0x9E3779B97F4A7C15) + static_cast<size_t>(value);
       hash ^= hash >> 29;
-    }
+    };
+    for (int64_t value : {key.patches, key.cls, key.heads, key.layer}) mix(value);
+    for (int64_t side : key.grid) mix(side);
     return hash;
   }
 };
 
+PatchGrid grid_of(const std::vector<int64_t>& sides) {
+  TORCH_CHECK_VALUE(sides.size() == 2 || sides.size() == 3, "attention: grid_shape must be [height, width] or ",
+                    "[height, width, frames], got ", sides);
+  return {sides[0], sides[1], sides.size() == 3 ? sides[2] : 1};
+}
+
 SupportPtr build(const SupportKey& key) {
   PatternGeometry geometry{key.patches, key.cls, key.heads, std::nullopt, key.causal};
   if (key.layer >= 0) geometry.layer = key.layer;
+  if (!key.grid.empty()) geometry.grid = grid_of(key.grid);
   SupportPtr support;
   with_value_errors([&] { support = make_support_ptr(make_support(AttentionSpec::parse(key.attention), geometry)); });
   return support;
@@ -113,7 +123,7 @@ SupportPtr support_from_pairs(int64_t query_tokens, int64_t key_tokens, const st
 
 at::Tensor support_pairs(const SupportSet& set, int64_t head) {
   TORCH_CHECK_INDEX(head >= 0 && head < set.num_heads(), "head ", head, " is outside 0 to ", set.num_heads() - 1);
-  const at::Tensor result = at::empty({set.pairs(head), 2}, at::kLong);
+  const at::Tensor result = at::empty({set.pairs(head) - set.summary_pairs(), 2}, at::kLong);
   int64_t* out = result.data_ptr<int64_t>();
   for (int64_t query = 0; query < set.query_tokens(); ++query) {
     for (int64_t key : set.keys_of_row(head, query)) {
@@ -122,6 +132,16 @@ at::Tensor support_pairs(const SupportSet& set, int64_t head) {
     }
   }
   return result;
+}
+
+at::Tensor averaging_matrix(const Tiling& tiling) {
+  const at::Tensor matrix = at::zeros({tiling.count(), tiling.grid.tokens()}, at::kDouble);
+  auto values = matrix.accessor<double, 2>();
+  for (int64_t p = 0; p < tiling.grid.tokens(); ++p) {
+    const int64_t tile = tiling.tile_of(p);
+    values[tile][p] = 1.0 / static_cast<double>(tiling.size(tile));
+  }
+  return matrix;
 }
 
 at::Tensor support_mask(const SupportSet& set) {
@@ -135,7 +155,8 @@ at::Tensor support_mask(const SupportSet& set) {
 
 SupportPtr cached_support(const NamedSupport& named, int64_t patches, int64_t heads) {
   static Cache cache;
-  return cache.find_or_build({named.attention, patches, named.cls, heads, named.layer.value_or(-1), named.causal});
+  return cache.find_or_build(
+      {named.attention, patches, named.cls, heads, named.layer.value_or(-1), named.causal, named.grid_shape});
 }
 
 }  // namespace fib::ops

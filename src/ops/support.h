@@ -56,10 +56,13 @@ SupportPtr support_from_offsets(int64_t patches, int64_t cls, const std::vector<
 /// Support between two token sets of different size, from explicit pairs only.
 SupportPtr support_from_pairs(int64_t query_tokens, int64_t key_tokens, const std::vector<at::Tensor>& pairs);
 
-/// The pairs of one head as an int64 tensor [n, 2], rows ascending: the inverse of the two above.
+/// The pairs of tokens of one head as an int64 tensor [n, 2], rows ascending: the inverse of the two above.
 at::Tensor support_pairs(const SupportSet& set, int64_t head);
 
-/// The support as booleans [H,Tq,Tk].
+/// The means of a tiling as a matrix [tiles,N].
+at::Tensor averaging_matrix(const Tiling& tiling);
+
+/// The support as booleans [H,Tq,Tk], summaries aside.
 at::Tensor support_mask(const SupportSet& set);
 
 /// A mechanism of the registry by its text, and where it stands.
@@ -67,7 +70,8 @@ struct NamedSupport {
   std::string attention;  ///< NAME or NAME:key=value,…
   int64_t cls = 1;
   bool causal = false;
-  Optional<int64_t> layer = {};  ///< none: no permutation, draw 0
+  Optional<int64_t> layer = {};          ///< none: no permutation, draw 0
+  std::vector<int64_t> grid_shape = {};  ///< height and width of the patches, and frames of a place; empty: a square
 };
 
 /// Made once for the same arguments. Safe to call from any thread. The cache is bounded: the support that was used

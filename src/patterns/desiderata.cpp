@@ -22,6 +22,29 @@ int64_t pairs_at(const SupportSet& s, int64_t distance) {
   return (distance == 0 || s.causal() ? 1 : 2) * (s.patches() - distance);
 }
 
+/// Pairs of one step on the grid.
+int64_t pairs_of(const SupportSet& s, const GridOffset& g) {
+  int64_t lower = 0;
+  for (int64_t p = 0; p + g.offset < s.patches(); ++p) lower += g.contains(p) ? 1 : 0;
+  return (s.causal() ? 1 : 2) * lower;
+}
+
+/// Whether a head keeps all pairs of a step, as neighbors or among those of an offset.
+bool keeps(const SupportSet::Head& head, const GridOffset& g) {
+  return std::binary_search(head.offsets.begin(), head.offsets.end(), g.offset) ||
+         std::find(head.neighbors.begin(), head.neighbors.end(), g) != head.neighbors.end();
+}
+
+/// Steps on the grid that some head keeps as neighbors, once each.
+std::vector<GridOffset> steps_of(const SupportSet& s) {
+  std::vector<GridOffset> steps;
+  for (int64_t h = 0; h < s.num_heads(); ++h) {
+    for (const GridOffset& g : s.head(h).neighbors)
+      if (std::find(steps.begin(), steps.end(), g) == steps.end()) steps.push_back(g);
+  }
+  return steps;
+}
+
 /// How many heads keep each distance; 0 is the diagonal.
 std::map<int64_t, int64_t> heads_by_distance(const SupportSet& s) {
   std::map<int64_t, int64_t> heads;
@@ -44,8 +67,15 @@ std::vector<TokenPair> listed_pairs(const SupportSet& s) {
   return all;
 }
 
+bool is_one_of(const std::vector<GridOffset>& steps, const SupportSet& s, TokenPair p) {
+  const int64_t lower = std::min(p.query, p.key) - s.cls(), distance = std::abs(p.query - p.key);
+  return std::any_of(steps.begin(), steps.end(),
+                     [&](const GridOffset& g) { return g.offset == distance && g.contains(lower); });
+}
+
 void count_union(Desiderata& d, const SupportSet& s) {
   const std::map<int64_t, int64_t> by_distance = heads_by_distance(s);
+  const std::vector<GridOffset> steps = steps_of(s);
   for (const auto& [distance, heads] : by_distance) {
     d.union_pairs += pairs_at(s, distance);
     d.most_heads_of_a_pair = std::max(d.most_heads_of_a_pair, heads);
@@ -54,8 +84,16 @@ void count_union(Desiderata& d, const SupportSet& s) {
     int64_t heads = 0;
     for (int64_t h = 0; h < s.num_heads(); ++h) heads += s.contains(h, p) ? 1 : 0;
     d.most_heads_of_a_pair = std::max(d.most_heads_of_a_pair, heads);
-    if (!by_distance.contains(std::abs(p.query - p.key))) ++d.union_pairs;
+    if (!by_distance.contains(std::abs(p.query - p.key)) && !is_one_of(steps, s, p)) ++d.union_pairs;
   }
+  for (const GridOffset& g : steps) {
+    int64_t heads = 0;
+    for (int64_t h = 0; h < s.num_heads(); ++h) heads += keeps(s.head(h), g) ? 1 : 0;
+    d.most_heads_of_a_pair = std::max(d.most_heads_of_a_pair, heads);
+    if (!by_distance.contains(g.offset)) d.union_pairs += pairs_of(s, g);
+  }
+  d.union_pairs += s.summary_pairs();
+  if (s.summaries()) d.most_heads_of_a_pair = s.num_heads();
   const double n = static_cast<double>(s.patches());
   d.union_share = static_cast<double>(d.union_pairs) / (n * n);
 }
@@ -95,11 +133,18 @@ class Knowledge {
   /// A layer: each query learns what its keys in heads [first, last) knew before.
   void learn(const SupportSet& s, int64_t first, int64_t last) {
     if (share() == 1.0) return;
+    if (s.summaries()) return learn_everything();
     Knowledge before = *this;
     for (int64_t q = 0; q < patches_; ++q)
       for (int64_t h = first; h < last; ++h)
         for (const int64_t key : s.keys_of_row(h, s.cls() + q))
           if (key >= s.cls()) add(row(q), before.row(key - s.cls()));
+  }
+
+  /// A mean holds something of every patch of its tile.
+  void learn_everything() {
+    for (int64_t t = 0; t < patches_; ++t)
+      for (int64_t other = 0; other < patches_; ++other) row(t)[other / 64] |= UINT64_C(1) << (other % 64);
   }
 
   double share() const {
@@ -126,7 +171,11 @@ int64_t shared_pairs(const SupportSet& s, int64_t a, int64_t b) {
   std::vector<int64_t> offsets;
   std::set_intersection(x.offsets.begin(), x.offsets.end(), y.offsets.begin(), y.offsets.end(),
                         std::back_inserter(offsets));
-  int64_t count = x.diagonal && y.diagonal ? s.patches() : 0;
+  int64_t count = (x.diagonal && y.diagonal ? s.patches() : 0) + s.summary_pairs();
+  for (const GridOffset& g : x.neighbors) count += keeps(y, g) ? pairs_of(s, g) : 0;
+  // Those that are neighbors in both heads are counted already.
+  for (const GridOffset& g : y.neighbors)
+    count += std::binary_search(x.offsets.begin(), x.offsets.end(), g.offset) ? pairs_of(s, g) : 0;
   for (int64_t o : offsets) count += pairs_at(s, o);
   for (const TokenPair& p : x.pairs.to_vector()) count += s.contains(b, p) ? 1 : 0;
   // Those that are listed in both heads are counted already.

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
-#include "base/printable.h"
 #include "base/text.h"
 #include "fibottention/pattern.h"
 
@@ -40,7 +39,8 @@ AttentionSpec AttentionSpec::parse(const std::string& text) {
     throw std::invalid_argument("attention " + in_quotes(text) + " has no name: write NAME:key=value,…");
   if (colon == std::string::npos) return spec;
   for (const std::string& part : split(text.substr(colon + 1), ',')) {
-    auto option = parse_option(part, text);
+    const bool file = spec.name == "offsets" && spec.options.empty() && !part.empty() && part.find('=') == part.npos;
+    auto option = file ? std::pair<std::string, std::string>("file", part) : parse_option(part, text);
     const bool repeated =
         std::any_of(spec.options.begin(), spec.options.end(), [&](const auto& o) { return o.first == option.first; });
     if (repeated)
@@ -149,6 +149,18 @@ std::string OptionValues::choice(const std::string& key) const {
   std::string list;
   for (const std::string& a : accepted) list += (list.empty() ? "" : " or ") + a;
   refuse(key, list);
+}
+
+std::vector<int64_t> OptionValues::sides(const std::string& key) const {
+  std::vector<int64_t> numbers;
+  if (text(key) == "none") return numbers;
+  for (const std::string& part : split(text(key), 'x')) {
+    const auto number = parse_number<int64_t>(part);
+    if (!number || *number < 1 || *number > kMaxTokens || numbers.size() == 3)
+      refuse(key, "none, or one to three integers from 1 to " + std::to_string(kMaxTokens) + " joined by x");
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 void OptionValues::check_words() const {

@@ -26,16 +26,22 @@ class OptionValues {
   /// One of the words that the option takes.
   std::string choice(const std::string& key) const;
   bool flag(const std::string& key) const { return choice(key) == "true"; }
+  /// One to three numbers from 1 on, joined by x; empty for the word none.
+  std::vector<int64_t> sides(const std::string& key) const;
   /// Options that take words need no geometry to be checked.
   void check_words() const;
+
+  const std::string& mechanism() const { return info_.name; }
+  /// Throws, saying what was written and what is accepted.
+  [[noreturn]] void refuse(const std::string& key, const std::string& accepted) const;
+  /// As it was written, such as the name of a file.
+  const std::string& text(const std::string& key) const;
 
  private:
   /// What a person wrote; null where the default holds.
   const std::string* written(const std::string& key) const;
   const PatternOption& declared(const std::string& key) const;
-  const std::string& text(const std::string& key) const;
   std::optional<int64_t> number(const std::string& key) const;
-  [[noreturn]] void refuse(const std::string& key, const std::string& accepted) const;
 
   const PatternInfo& info_;
   const AttentionSpec& spec_;

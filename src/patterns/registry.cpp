@@ -9,10 +9,14 @@
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "fibottention/pattern.h"
+#include "patterns/grid.h"
+#include "patterns/measured_offsets.h"
 #include "patterns/options.h"
 #include "patterns/random_pairs.h"
 #include "patterns/sequences.h"
+#include "patterns/support_size.h"
 
 namespace fib {
 namespace {
@@ -182,9 +186,79 @@ HeadMaker all_heads(DilationSequence sequence) {
   };
 }
 
+/// What a head lists, at most.
+struct Listed {
+  double offsets = 0, pairs = 0;
+};
+
+/// Elements of a sequence that grows at least as fast as the squares.
+double sparse_elements(const PatternGeometry& g) { return std::sqrt(static_cast<double>(g.patches)) + 1; }
+
+Listed list_sparse(const OptionValues& /*o*/, const PatternGeometry& g) { return {sparse_elements(g), 0}; }
+
+/// Elements of a window that lie `step` apart.
+Listed list_window(int64_t window, int64_t step, const PatternGeometry& g) {
+  return {static_cast<double>(std::min(window, g.patches)) / static_cast<double>(step), 0};
+}
+
+Listed list_all(const OptionValues& /*o*/, const PatternGeometry& g) { return list_window(g.patches, 1, g); }
+
+Listed list_rows(const OptionValues& o, const PatternGeometry& g) {
+  const double offsets = sparse_elements(g);
+  if (o.choice("bands") != "cross") return {offsets, 0};
+  return {0, 2 * offsets * static_cast<double>(g.patches)};
+}
+
+Listed list_bigbird(const OptionValues& o, const PatternGeometry& g) {
+  return {list_window(o.integer("w"), 1, g).offsets, static_cast<double>(o.integer("random", 0))};
+}
+
+Listed list_random(const OptionValues& o, const PatternGeometry& g) {
+  const double n = static_cast<double>(g.patches);
+  return {0, std::round((1.0 - o.ratio("ratio")) * n * n)};
+}
+
+/// The layer of a file of fib fit, which must be of such a model.
+MeasuredOffsets::Layer measured_layer(const std::string& file, const PatternGeometry& g) {
+  MeasuredOffsets measured = read_measured_offsets(file);
+  const auto require = [&](const char* what, int64_t has, int64_t wanted) {
+    if (has == wanted) return;
+    throw std::invalid_argument("'" + printable(file, kLongestQuote) + "' has offsets for " + std::to_string(has) +
+                                " " + what + ", the model has " + std::to_string(wanted));
+  };
+  const auto layer = g.layer.value_or(0), layers = static_cast<int64_t>(measured.layers.size());
+  require("patches", measured.patches, g.patches);
+  require("layers", layers, std::max(layers, layer + 1));
+  require("heads", static_cast<int64_t>(measured.heads), g.heads);
+  return std::move(measured.layers[static_cast<size_t>(layer)]);
+}
+
+/// Each head's own, from a file of fib fit.
+std::vector<HeadPattern> make_measured(const OptionValues& o, const PatternGeometry& g) {
+  const std::string file = o.text("file");
+  if (file == "none") return same_heads(g, {0, {}, true, {}});
+  std::vector<HeadPattern> patterns;
+  for (Distances distances : measured_layer(file, g).heads) {
+    const bool itself = !distances.empty() && distances.front() == 0;
+    if (itself) distances.erase(distances.begin());
+    const int64_t window = distances.empty() ? 0 : distances.back();
+    patterns.push_back({window, std::move(distances), itself, {}});
+  }
+  return patterns;
+}
+
+/// What a file of measured offsets says that a layer has instead; none: offsets.
+std::optional<AttentionSpec> named_in_file(const OptionValues& o, const PatternGeometry& g) {
+  if (!o.has("file") || o.text("file") == "none") return std::nullopt;
+  const std::string attention = measured_layer(o.text("file"), g).attention;
+  if (attention.empty()) return std::nullopt;
+  return AttentionSpec::parse(attention);
+}
+
 struct Pattern {
   PatternInfo info;
   HeadMaker make;
+  Listed (*listed)(const OptionValues& o, const PatternGeometry& g) = list_sparse;
 };
 
 std::vector<Pattern> build_patterns() {
@@ -205,41 +279,51 @@ std::vector<Pattern> build_patterns() {
   const PatternOption dilation{"c", "2", "distance between neighboring offsets"};
   const std::vector<PatternOption> array_options{wmin, wmax, permute, shared, bands};
   return {
-      {{"full", "every token sees every token", {}}, make_full},
+      {{"full", "every token sees every token", {}}, make_full, list_all},
       {{"fibottention", "head i: row i of the Wythoff array, windows growing from wmin to wmax", array_options},
-       rows_of(wythoff_row)},
+       rows_of(wythoff_row),
+       list_rows},
       {{"fibottention-modified", "the same rows begun two elements earlier, so more local", array_options},
-       rows_of(modified_wythoff_row)},
+       rows_of(modified_wythoff_row),
+       list_rows},
       {{"local",
         "sliding window: all keys at most w away",
         {{"w", "2", "half-width of the window", {}, true},
          {"diagonal", "false", "false: a token does not see itself; true: it does", {"false", "true"}}}},
-       make_local},
+       make_local,
+       [](const OptionValues& o, const PatternGeometry& g) { return list_window(o.integer("w"), 1, g); }},
       {{"longformer",
         "sliding window with diagonal, class token global",
         {{"w", "1", "keys to each side", {}, true}, {"dilation", "1", "distance between neighboring keys"}}},
-       make_longformer},
+       make_longformer,
+       [](const OptionValues& o, const PatternGeometry& g) { return list_window(o.integer("w"), 1, g); }},
       {{"bigbird",
         "longformer and random pairs",
         {{"w", "1", "half-width of the window"}, {"random", "N", "random pairs per head", {}, true}, seed, draws}},
-       make_bigbird},
+       make_bigbird,
+       list_bigbird},
       {{"sparse-transformer",
         "strided: heads 1, 3, … neighbors, heads 2, 4, … every stride-th key; with diagonal",
         {{"stride", "N/3", "distance between the keys of a strided head", {}, true},
          {"heads", "own", "own: the two kinds of heads take turns; same: every head sees both", {"own", "same"}}}},
-       make_sparse_transformer},
+       make_sparse_transformer,
+       [](const OptionValues& o, const PatternGeometry& g) { return list_window(g.patches, o.integer("stride"), g); }},
       {{"random",
         "random pairs alone",
         {{"ratio", "0.9852", "share of the N x N pairs that is pruned", {}, true},
          seed,
          draws,
          {"class", "dense", "dense: class tokens meet all tokens; drawn: as any other token", {"dense", "drawn"}}}},
-       make_random},
-      {{"dilation", "multiples of c, the same for all heads", {dilation, third}}, make_dilation},
+       make_random,
+       list_random},
+      {{"dilation", "multiples of c, the same for all heads", {dilation, third}},
+       make_dilation,
+       [](const OptionValues& o, const PatternGeometry& g) { return list_window(o.integer("w"), o.integer("c"), g); }},
       {{"dilation-varying",
         "multiples of c, head i in the window step x i",
         {dilation, {"step", "5", "how much a head's window exceeds the one before", {}, true}}},
-       make_dilation_varying},
+       make_dilation_varying,
+       list_all},
       {{"powers-of-2", "offsets 1, 2, 4, 8, …", {third}}, all_heads(powers_of(2))},
       {{"powers-of-3", "offsets 1, 3, 9, 27, …", {third}}, all_heads(powers_of(3))},
       {{"squares", "offsets 1, 4, 9, 16, …", {third}}, all_heads(integers_to_the(2))},
@@ -253,11 +337,26 @@ std::vector<Pattern> build_patterns() {
         "head i: Fib(i + delta, i + delta), windows growing from wmin to wmax",
         {{"delta", "0", "added to the head's number"}, wmin, wmax, permute}},
        make_fib_shift},
+      {{"offsets",
+        "each head of each layer its own, measured by fib fit; offsets:FILE is short for offsets:file=FILE",
+        {{"file", "none", "that fib fit wrote; none: a patch sees itself and class tokens alone"}}},
+       make_measured,
+       list_all},
   };
 }
 
+/// All but the one that sees everything anyway may see neighbors and summaries, too.
+std::vector<Pattern> patterns_on_grids() {
+  std::vector<Pattern> table = build_patterns();
+  for (Pattern& p : table) {
+    if (p.info.name == "full") continue;
+    for (PatternOption& option : grid_options()) p.info.options.push_back(std::move(option));
+  }
+  return table;
+}
+
 const std::vector<Pattern>& patterns() {
-  static const std::vector<Pattern> table = build_patterns();
+  static const std::vector<Pattern> table = patterns_on_grids();
   return table;
 }
 
@@ -298,6 +397,11 @@ std::vector<HeadPattern> permuted(std::vector<HeadPattern> heads, int64_t layer)
   return result;
 }
 
+/// Of the options and geometry that make_support uses.
+PatternGeometry geometry_for(const OptionValues& options, const PatternGeometry& given) {
+  return options.has("class") && options.choice("class") == "drawn" ? without_class_tokens(given) : given;
+}
+
 }  // namespace
 
 const std::vector<PatternInfo>& pattern_registry() {
@@ -313,12 +417,29 @@ SupportSet make_support(const AttentionSpec& spec, const PatternGeometry& given)
   const Pattern& pattern = find_pattern(spec.name);
   check_geometry(given);
   const OptionValues options(pattern.info, spec, given.patches);
-  const PatternGeometry geometry =
-      options.has("class") && options.choice("class") == "drawn" ? without_class_tokens(given) : given;
+  if (const auto named = named_in_file(options, given)) return make_support(*named, given);
+  const PatternGeometry geometry = geometry_for(options, given);
   std::vector<HeadPattern> heads = pattern.make(options, geometry);
   if (const auto order = permuting_layer(options, geometry)) heads = permuted(std::move(heads), *order);
   if (options.has("heads") && shares_one_mask(options)) heads = same_heads(geometry, HeadPattern(heads.front()));
-  return SupportSet(geometry.patches, geometry.cls, std::move(heads), geometry.causal);
+  add_neighbors(heads, options, geometry);
+  return SupportSet(geometry.patches, geometry.cls, std::move(heads), geometry.causal, summaries_of(options, geometry));
+}
+
+SupportSize support_size_at_most(const AttentionSpec& spec, const PatternGeometry& given) {
+  const Pattern& pattern = find_pattern(spec.name);
+  check_geometry(given);
+  const OptionValues options(pattern.info, spec, given.patches);
+  if (const auto named = named_in_file(options, given)) return support_size_at_most(*named, given);
+  const PatternGeometry g = geometry_for(options, given);
+  const Listed head = pattern.listed(options, g);
+  const double neighbors = neighbors_at_most(options, g);
+  const auto summaries = summaries_of(options, g);
+  const double tiles = summaries ? static_cast<double>(summaries->count()) : 0;
+  const double heads = static_cast<double>(g.heads), n = static_cast<double>(g.patches),
+               cls = static_cast<double>(g.cls);
+  const double patch_pairs = std::min(n * n, n * (2 * head.offsets + neighbors + 1) + head.pairs);
+  return {heads * (head.offsets + head.pairs + neighbors), heads * (patch_pairs + n * tiles + cls * (2 * n + cls))};
 }
 
 }  // namespace fib

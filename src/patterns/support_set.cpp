@@ -92,10 +92,63 @@ bool has_offset(const std::vector<int64_t>& offsets, int64_t distance) {
 
 int64_t distance(TokenPair p) { return p.query < p.key ? p.key - p.query : p.query - p.key; }
 
-/// Whether class tokens, offsets or diagonal already give this pair, causality aside.
+/// Whether one of them gives this pair of patch tokens.
+bool are_neighbors(const std::vector<GridOffset>& neighbors, int64_t cls, TokenPair p) {
+  const int64_t lower = std::min(p.query, p.key) - cls;
+  return std::any_of(neighbors.begin(), neighbors.end(),
+                     [&](const GridOffset& g) { return g.offset == distance(p) && g.contains(lower); });
+}
+
+/// Whether class tokens, offsets, diagonal or neighbors already give this pair, causality aside.
 bool is_structural(const HeadPattern& head, int64_t cls, TokenPair p) {
   if (p.query < cls || p.key < cls) return true;
-  return p.query == p.key ? head.diagonal : has_offset(head.offsets, distance(p));
+  if (p.query == p.key) return head.diagonal;
+  return has_offset(head.offsets, distance(p)) || are_neighbors(head.neighbors, cls, p);
+}
+
+bool is_sound(const PeriodicRange& r) { return 0 <= r.begin && r.begin < r.end && r.end <= r.period; }
+
+/// Those that no offset has, ascending.
+std::vector<GridOffset> new_neighbors(HeadPattern& head, int64_t patches) {
+  for (const GridOffset& g : head.neighbors) {
+    if (g.offset < 1 || g.offset >= patches || !is_sound(g.columns) || !is_sound(g.frames))
+      throw std::invalid_argument("neighbors " + std::to_string(g.offset) + " apart do not fit " +
+                                  std::to_string(patches) + " tokens");
+  }
+  std::erase_if(head.neighbors, [&](const GridOffset& g) { return has_offset(head.offsets, g.offset); });
+  std::stable_sort(head.neighbors.begin(), head.neighbors.end(),
+                   [](const GridOffset& a, const GridOffset& b) { return a.offset < b.offset; });
+  return head.neighbors;
+}
+
+/// i < count with i mod period < end.
+int64_t count_below(int64_t count, int64_t period, int64_t end) {
+  return count / period * end + std::min(count % period, end);
+}
+
+/// How many patches have a neighbor above them at this offset.
+int64_t count_pairs(const GridOffset& g, int64_t patches) {
+  const int64_t count = patches - g.offset;
+  const auto in = [count](const PeriodicRange& r) {
+    return count_below(count, r.period, r.end) - count_below(count, r.period, r.begin);
+  };
+  if (g.frames.everything()) return in(g.columns);
+  if (g.columns.everything()) return in(g.frames);
+  int64_t both = 0;
+  for (int64_t p = 0; p < count; ++p) both += g.contains(p) ? 1 : 0;
+  return both;
+}
+
+void check_tiling(const Tiling& t, int64_t patches, bool causal) {
+  const auto fits = [](int64_t tiles, int64_t side) { return tiles >= 1 && tiles <= side; };
+  if (t.grid.tokens() != patches || !fits(t.tiles.height, t.grid.height) || !fits(t.tiles.width, t.grid.width) ||
+      !fits(t.tiles.frames, t.grid.frames)) {
+    throw std::invalid_argument("summaries of " + std::to_string(t.tiles.height) + " x " +
+                                std::to_string(t.tiles.width) + " tiles do not fit a grid of " +
+                                std::to_string(t.grid.height) + " x " + std::to_string(t.grid.width) + " for " +
+                                std::to_string(patches) + " tokens");
+  }
+  require(!causal, "summaries are refused together with a causal support: a tile's mean holds tokens to come");
 }
 
 std::vector<TokenPair> extra_pairs(HeadPattern& head, int64_t cls, bool causal) {
@@ -105,17 +158,30 @@ std::vector<TokenPair> extra_pairs(HeadPattern& head, int64_t cls, bool causal) 
 
 }  // namespace
 
-SupportSet::SupportSet(int64_t patches, int64_t cls, std::vector<HeadPattern> heads, bool causal)
-    : patches_(patches), cls_(cls), query_tokens_(cls + patches), key_tokens_(cls + patches), causal_(causal) {
+int64_t SupportSet::Head::reach() const {
+  const int64_t by_offsets = offsets.empty() ? 0 : offsets.back();
+  return std::max(by_offsets, neighbors.empty() ? 0 : neighbors.back().offset);
+}
+
+SupportSet::SupportSet(int64_t patches, int64_t cls, std::vector<HeadPattern> heads, bool causal,
+                       std::optional<Tiling> summaries)
+    : patches_(patches),
+      cls_(cls),
+      query_tokens_(cls + patches),
+      key_tokens_(cls + patches),
+      causal_(causal),
+      summaries_(summaries) {
   check_tokens(patches, "tokens");
   require(cls >= 0 && cls <= kMaxTokens - patches, "cls must be 0 or more, got " + std::to_string(cls));
   require(!heads.empty(), "heads must be 1 or more, got 0");
   heads_.reserve(heads.size());
   for (HeadPattern& h : heads) {
     check_offsets(h.offsets, patches);
+    std::vector<GridOffset> neighbors = new_neighbors(h, patches);
     PairList pairs(query_tokens_, key_tokens_, extra_pairs(h, cls, causal));
-    heads_.push_back({h.window, std::move(h.offsets), h.diagonal, std::move(pairs)});
+    heads_.push_back({h.window, std::move(h.offsets), h.diagonal, std::move(neighbors), std::move(pairs)});
   }
+  if (summaries_) check_tiling(*summaries_, patches, causal);
 }
 
 SupportSet SupportSet::rectangular(int64_t query_tokens, int64_t key_tokens,
@@ -127,14 +193,21 @@ SupportSet SupportSet::rectangular(int64_t query_tokens, int64_t key_tokens,
   set.query_tokens_ = query_tokens;
   set.key_tokens_ = key_tokens;
   set.patches_ = std::max(query_tokens, key_tokens);
-  for (auto& pairs : heads) set.heads_.push_back({0, {}, false, PairList(query_tokens, key_tokens, std::move(pairs))});
+  for (auto& pairs : heads)
+    set.heads_.push_back({0, {}, false, {}, PairList(query_tokens, key_tokens, std::move(pairs))});
   return set;
 }
 
 int64_t SupportSet::patch_pairs(int64_t h) const {
   const Head& head = this->head(h);
-  int64_t count = head.pairs.size() + (head.diagonal ? patches_ : 0);
+  int64_t count = head.pairs.size() + (head.diagonal ? patches_ : 0) + neighbor_pairs(h) + summary_pairs();
   for (int64_t o : head.offsets) count += (causal_ ? 1 : 2) * (patches_ - o);
+  return count;
+}
+
+int64_t SupportSet::neighbor_pairs(int64_t h) const {
+  int64_t count = 0;
+  for (const GridOffset& g : head(h).neighbors) count += (causal_ ? 1 : 2) * count_pairs(g, patches_);
   return count;
 }
 
@@ -172,7 +245,8 @@ bool SupportSet::contains(int64_t h, TokenPair p) const {
   if (causal_ && p.key > p.query) return false;
   if (p.query < cls_ || p.key < cls_) return true;
   if (head.pairs.contains(p)) return true;
-  return p.query == p.key ? head.diagonal : has_offset(head.offsets, distance(p));
+  if (p.query == p.key) return head.diagonal;
+  return has_offset(head.offsets, distance(p)) || are_neighbors(head.neighbors, cls_, p);
 }
 
 std::vector<int64_t> SupportSet::keys_of_row(int64_t h, int64_t query) const {
@@ -187,6 +261,10 @@ std::vector<int64_t> SupportSet::keys_of_row(int64_t h, int64_t query) const {
     if (query - o >= cls_) keys.push_back(query - o);
     if (query + o < end) keys.push_back(query + o);
   }
+  for (const GridOffset& g : head.neighbors) {
+    if (query - g.offset >= cls_ && g.contains(query - g.offset - cls_)) keys.push_back(query - g.offset);
+    if (query + g.offset < end && g.contains(query - cls_)) keys.push_back(query + g.offset);
+  }
   if (head.diagonal) keys.push_back(query);
   for (int32_t k : head.pairs.keys_of(query)) keys.push_back(k);
   std::sort(keys.begin(), keys.end());
@@ -196,12 +274,13 @@ std::vector<int64_t> SupportSet::keys_of_row(int64_t h, int64_t query) const {
 std::vector<int64_t> SupportSet::empty_rows(int64_t h) const {
   const Head& head = this->head(h);
   std::vector<int64_t> rows;
-  if (cls_ > 0 || head.diagonal) return rows;
+  if (cls_ > 0 || head.diagonal || summaries_) return rows;
   // The smallest offset decides: a row without it has none.
   const int64_t nearest = head.offsets.empty() ? patches_ : head.offsets.front();
   for (int64_t q = 0; q < query_tokens_; ++q) {
     const bool below = q >= nearest, above = !causal_ && q + nearest < query_tokens_;
-    if (!below && !above && head.pairs.keys_of(q).empty()) rows.push_back(q);
+    if (below || above || !head.pairs.keys_of(q).empty()) continue;
+    if (head.neighbors.empty() || keys_of_row(h, q).empty()) rows.push_back(q);
   }
   return rows;
 }
@@ -209,7 +288,8 @@ std::vector<int64_t> SupportSet::empty_rows(int64_t h) const {
 int64_t SupportSet::memory_bytes() const {
   int64_t bytes = static_cast<int64_t>(sizeof(*this) + heads_.capacity() * sizeof(Head));
   for (const Head& h : heads_) {
-    bytes += static_cast<int64_t>(h.offsets.capacity() * sizeof(int64_t)) + h.pairs.memory_bytes();
+    bytes += static_cast<int64_t>(h.offsets.capacity() * sizeof(int64_t)) + h.pairs.memory_bytes() +
+             static_cast<int64_t>(h.neighbors.capacity() * sizeof(GridOffset));
   }
   return bytes;
 }

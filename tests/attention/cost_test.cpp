@@ -40,6 +40,14 @@ TEST(AttentionCost, counts_the_class_token_in_what_is_executed) {
   EXPECT_NEAR(c.pruning_ratio_with_cls, 0.97014, 1e-5);
 }
 
+TEST(AttentionCost, counts_neighbors_and_summaries_and_the_additions_of_the_means) {
+  const Cost own = cost_of("fibottention"), with = cost_of("fibottention:summaries=4x4");
+  EXPECT_EQ(with.pairs, own.pairs + 12 * 196 * 16);
+  EXPECT_DOUBLE_EQ(with.executed_macs, static_cast<double>(with.pairs) * 128 + 12 * 196 * 128);
+  EXPECT_NEAR(with.pruning_ratio, own.pruning_ratio - 16.0 / 196, 1e-12);
+  EXPECT_EQ(cost_of("random:ratio=1,grid=3").pairs, 12 * (40 * 40 + 2 * 196 + 1));
+}
+
 TEST(AttentionCost, of_topk_includes_all_scores) {
   EXPECT_DOUBLE_EQ(cost_of("topk").score_macs, cost_of("full").score_macs);
   EXPECT_LT(cost_of("topk").value_macs, 0.02 * cost_of("full").value_macs);

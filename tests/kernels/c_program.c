@@ -34,7 +34,7 @@ static fib_pattern* make_pattern(void) {
   static const int64_t offsets[] = {1, 3, 4, 7};
   static const int32_t pairs[] = {5, 30, 30, 5, 12, 12};
   fib_head heads[HEADS] = {{offsets, 4, 0, NULL, 0}, {offsets, 1, 1, pairs, 3}};
-  fib_geometry geometry = {PATCHES, 1, HEADS, -1, 0};
+  fib_geometry geometry = {PATCHES, 1, HEADS, -1, 0, 0, 0, 0};
   fib_pattern* pattern = NULL;
   expect(fib_pattern_from_heads(heads, &geometry, &pattern) == FIB_OK, "pattern from heads");
   return pattern;
@@ -115,7 +115,7 @@ static void check_queries(const fib_pattern* pattern) {
 }
 
 static void check_errors(const fib_pattern* pattern, fib_attention call) {
-  fib_geometry geometry = {196, 1, 12, -1, 0};
+  fib_geometry geometry = {196, 1, 12, -1, 0, 0, 0, 0};
   fib_pattern* none = NULL;
   expect(fib_pattern_from_spec("fibonachos", &geometry, &none) == FIB_INVALID_ARGUMENT, "unknown name is refused");
   expect(none == NULL && strstr(fib_last_error(), "fibonachos") != NULL, "and named");
@@ -129,7 +129,7 @@ static void check_errors(const fib_pattern* pattern, fib_attention call) {
 }
 
 static void check_named_pattern(void) {
-  fib_geometry geometry = {196, 1, 12, -1, 0};
+  fib_geometry geometry = {196, 1, 12, -1, 0, 0, 0, 0};
   fib_pattern* pattern = NULL;
   expect(fib_pattern_from_spec("fibottention:wmin=5,wmax=65", &geometry, &pattern) == FIB_OK, "pattern by name");
   expect(pattern != NULL && fabs(fib_pattern_pruning_ratio(pattern) - 0.98006) < 1e-5, "the paper's pruning ratio");

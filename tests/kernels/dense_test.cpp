@@ -116,10 +116,10 @@ TEST(Dense, the_functions_that_run_were_compiled_for_the_forced_target) {
 }
 
 std::string refusal(const AttentionShape& shape, const DenseOptions<float>& options) {
-  std::vector<float> memory(1000, 0.0f);
+  std::vector<float> memory(1000, 0.0f), out(1000);
   const TokenView<const float> in{memory.data(), 0, 0, 0};
   try {
-    dense_attention_forward<float>(shape, {in, in, in}, {memory.data(), 0, 0, 0}, nullptr, options);
+    dense_attention_forward<float>(shape, {in, in, in}, {out.data(), 0, 0, shape.value_dim}, nullptr, options);
   } catch (const std::invalid_argument& e) {
     return e.what();
   }

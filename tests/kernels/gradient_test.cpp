@@ -40,7 +40,10 @@ std::vector<AttentionCase> gradient_cases() {
   rectangular.support = SupportKind::rectangular, rectangular.cls = 0, rectangular.bias = BiasKind::per_head;
   plain.name = "plain", causal.name = "causal_with_lengths", zero.name = "zero_masking";
   bias.name = "shared_bias_and_dropout", random.name = "explicit_pairs_and_bias", rectangular.name = "rectangular";
-  return {plain, causal, zero, bias, random, rectangular};
+  AttentionCase neighbors = on_grid(plain, {5, 7}, 3), summaries = on_grid(plain, {7, 5}, 3, {3, 2});
+  summaries.dropout = 0.2;
+  neighbors.name = "neighbors", summaries.name = "summaries";
+  return {plain, causal, zero, bias, random, rectangular, neighbors, summaries};
 }
 
 class Gradient : public testing::TestWithParam<AttentionCase> {};

@@ -25,7 +25,7 @@ struct LinearCase {
 };
 
 struct LinearArrays {
-  Floats out, slope, dx, dweight, dbias;
+  Floats out, derivative, dx, dweight, dbias;
 };
 
 struct LinearProblem {
@@ -49,18 +49,18 @@ struct LinearProblem {
 };
 
 double normal_below(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-double gelu_slope(double x) { return normal_below(x) + x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * M_PI); }
+double gelu_derivative(double x) { return normal_below(x) + x * std::exp(-0.5 * x * x) / std::sqrt(2.0 * M_PI); }
 
 LinearArrays expected(const LinearProblem& p) {
   const auto [M, K, N] = p.given.shape;
-  LinearArrays r{.out = Floats(p.grad_out.size()), .slope = {}, .dx = {}, .dweight = {}, .dbias = {}};
+  LinearArrays r{.out = Floats(p.grad_out.size()), .derivative = {}, .dx = {}, .dweight = {}, .dbias = {}};
   std::vector<double> dx(p.x.size()), dweight(p.weight.size()), dbias(p.bias.size());
   for (int64_t m = 0; m < M; ++m) {
     for (int64_t n = 0; n < N; ++n) {
       const auto at = static_cast<size_t>(m * N + n);
       const double value = p.raised(m, n);
       r.out[at] = static_cast<float>(p.given.gelu ? value * normal_below(value) : value);
-      const double g = double(p.grad_out[at]) * (p.given.gelu ? gelu_slope(value) : 1.0);
+      const double g = double(p.grad_out[at]) * (p.given.gelu ? gelu_derivative(value) : 1.0);
       dbias[static_cast<size_t>(n)] += g;
       for (int64_t k = 0; k < K; ++k) {
         const auto i = static_cast<size_t>(m * K + k), j = static_cast<size_t>(n * K + k);
@@ -78,16 +78,16 @@ LinearArrays expected(const LinearProblem& p) {
 LinearArrays computed(const LinearProblem& p) {
   LinearArrays r{Floats(p.grad_out.size()), Floats(p.grad_out.size()), Floats(p.x.size()), Floats(p.weight.size()),
                  Floats(p.bias.size())};
-  float* slope = p.given.gelu ? r.slope.data() : nullptr;
+  float* derivative = p.given.gelu ? r.derivative.data() : nullptr;
   linear_forward(p.given.shape, {.x = p.x.data(),
                                  .weight = p.weight.data(),
                                  .bias = p.given.bias ? p.bias.data() : nullptr,
                                  .out = r.out.data(),
-                                 .slope = slope});
+                                 .derivative = derivative});
   linear_backward(p.given.shape, {.x = p.x.data(),
                                   .weight = p.weight.data(),
                                   .grad_out = p.grad_out.data(),
-                                  .slope = slope,
+                                  .derivative = derivative,
                                   .dx = r.dx.data(),
                                   .dweight = r.dweight.data(),
                                   .dbias = r.dbias.data()});
@@ -146,16 +146,17 @@ TEST(Linear, takes_every_width_of_whole_vectors) {
 /// One row of weights and inputs without a neighbor: nothing is rounded before GELU.
 TEST(Linear, gelu_and_its_slope_are_off_by_a_few_ulps_of_one) {
   constexpr int64_t kWidth = 16, kRows = 2000;
-  Floats x(kRows * kWidth), weight(kWidth * kWidth), out(x.size()), slope(x.size());
+  Floats x(kRows * kWidth), weight(kWidth * kWidth), out(x.size()), derivative(x.size());
   for (size_t i = 0; i < kWidth; ++i) weight[i * kWidth + i] = 1.0f;
   for (size_t i = 0; i < x.size(); ++i) x[i] = 30.0f * (static_cast<float>(i) / static_cast<float>(x.size()) - 0.5f);
   test::for_each_target([&] {
-    linear_forward({kRows, kWidth, kWidth},
-                   {.x = x.data(), .weight = weight.data(), .bias = nullptr, .out = out.data(), .slope = slope.data()});
+    linear_forward(
+        {kRows, kWidth, kWidth},
+        {.x = x.data(), .weight = weight.data(), .bias = nullptr, .out = out.data(), .derivative = derivative.data()});
     for (size_t i = 0; i < x.size(); ++i) {
       const double v = x[i];
       ASSERT_NEAR(out[i], v * normal_below(v), 4e-7 * std::max(1.0, std::abs(v))) << v;
-      ASSERT_NEAR(slope[i], gelu_slope(v), 4e-7) << v;
+      ASSERT_NEAR(derivative[i], gelu_derivative(v), 4e-7) << v;
     }
   });
 }

@@ -38,7 +38,11 @@ std::vector<AttentionCase> thread_cases() {
   plain.name = "plain", packed.name = "packed", bias.name = "bias_and_dropout", shared.name = "shared_bias_and_lengths";
   zero.name = "zero_masking", random.name = "explicit_pairs", single.name = "one_long_head_with_many_class_tokens";
   many.name = "many_heads";
-  return {plain, packed, bias, shared, zero, random, single, many};
+  AttentionCase neighbors = on_grid(plain, {25, 28}, 3), summaries = on_grid(plain, {25, 28}, 3, {4, 4}),
+                many_summaries = on_grid(many, {12, 13}, 3, {4, 4}), lists = on_grid(random, {25, 28}, 3, {4, 4});
+  neighbors.name = "neighbors", summaries.name = "summaries", many_summaries.name = "many_heads_with_summaries";
+  lists.name = "explicit_pairs_with_summaries";
+  return {plain, packed, bias, shared, zero, random, single, many, neighbors, summaries, many_summaries, lists};
 }
 
 class Threads : public testing::TestWithParam<AttentionCase> {};

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/memory.h"
-
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "bench/measure.h"
 #include "ops/attention.h"
 
 namespace fib::ops {

@@ -2,6 +2,7 @@
 #include "oracle/attention_cases.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fib::test {
 namespace {
@@ -99,6 +100,10 @@ HeadPattern head_pattern(SupportKind kind, int64_t head, int64_t patches, int64_
   return {};
 }
 
+std::string sides(const PatchGrid& g) {
+  return std::to_string(g.height) + "x" + std::to_string(g.width) + "x" + std::to_string(g.frames);
+}
+
 std::string describe(const AttentionCase& c) {
   std::string name = std::string(to_string(c.support)) + "_n" + std::to_string(c.patches) + "_cls" +
                      std::to_string(c.cls) + "_b" + std::to_string(c.batch) + "_h" + std::to_string(c.heads) + "_d" +
@@ -109,6 +114,9 @@ std::string describe(const AttentionCase& c) {
   if (c.bias != BiasKind::none) name += "_bias" + std::to_string(static_cast<int>(c.bias));
   if (c.dropout > 0) name += "_dropout";
   if (c.scale) name += "_scaled";
+  if (c.neighbors > 0 || c.tiles.height > 0) name += "_grid" + sides(c.grid);
+  if (c.neighbors > 0) name += "_neighbors" + std::to_string(c.neighbors);
+  if (c.tiles.height > 0) name += "_tiles" + sides(c.tiles);
   return name;
 }
 
@@ -238,7 +246,71 @@ void add_options(std::vector<AttentionCase>& cases) {
   }
 }
 
+/// Neighbors alone on grids narrower and wider than a vector, images and clips, with all that goes with them.
+void add_neighbors(std::vector<AttentionCase>& cases) {
+  constexpr PatchGrid kGrids[] = {{1, 1},  {1, 7},   {7, 1},  {2, 2},    {3, 5},    {5, 3},     {6, 6},  {14, 14},
+                                  {9, 16}, {12, 11}, {4, 33}, {3, 5, 4}, {6, 7, 2}, {2, 3, 17}, {5, 70}, {32, 32}};
+  int64_t i = 0;
+  for (const PatchGrid& grid : kGrids) {
+    for (SupportKind support : {SupportKind::fibonacci, SupportKind::nothing, SupportKind::bigbird}) {
+      AttentionCase c{.batch = 1 + i % 2, .heads = 1 + i % 3, .cls = i % 3, .dim = kDims[2 + i % 6]};
+      c.value_dim = i % 4 == 3 ? 24 : c.dim;
+      c.support = support;
+      c.layout = kLayouts[i % 5];
+      c.causal = i % 5 == 4;
+      c.masking = i % 5 == 2 ? Masking::zero : Masking::exclude;
+      c.lengths = i % 7 == 3 && c.masking == Masking::exclude;
+      c.dropout = i % 7 == 5 && c.masking == Masking::exclude ? 0.2 : 0.0;
+      c.bias = i % 7 == 6 && c.masking == Masking::exclude ? BiasKind::per_head : BiasKind::none;
+      add(cases, on_grid(c, grid, 1 + 2 * (1 + i % 3)));
+      ++i;
+    }
+  }
+  AttentionCase many{.batch = 6, .heads = 12, .cls = 1, .dim = 32, .value_dim = 32};
+  add(cases, on_grid(many, {12, 11}, 3));
+  many.support = SupportKind::local, many.layout = Layout::packed;
+  add(cases, on_grid(many, {14, 14}, 5));
+  AttentionCase crowded{.batch = 2, .heads = 3, .cls = 1, .dim = 24, .value_dim = 8};
+  crowded.support = SupportKind::crowded;
+  add(cases, on_grid(crowded, {8, 9}, 3));
+}
+
+/// Tiles that divide the grid evenly and not, of one patch and of all.
+void add_summaries(std::vector<AttentionCase>& cases) {
+  constexpr PatchGrid kGrids[][2] = {{{1, 1}, {1, 1}},        {{1, 7}, {1, 3}},    {{7, 5}, {7, 5}},
+                                     {{6, 6}, {1, 1}},        {{14, 14}, {4, 4}},  {{13, 17}, {3, 5}},
+                                     {{9, 16}, {4, 3}},       {{5, 6, 4}, {2, 2}}, {{5, 6, 4}, {2, 3, 3}},
+                                     {{3, 2, 17}, {2, 1, 5}}, {{10, 14}, {7, 7}},  {{24, 23}, {4, 4}}};
+  int64_t i = 0;
+  for (const auto& [grid, tiles] : kGrids) {
+    for (SupportKind support : {SupportKind::fibonacci, SupportKind::nothing, SupportKind::bigbird}) {
+      AttentionCase c{.batch = 1 + i % 2, .heads = 1 + i % 3, .cls = i % 3, .dim = kDims[i % 9]};
+      c.value_dim = i % 4 == 3 ? kDims[(i + 3) % 9] : c.dim;
+      c.support = support;
+      c.layout = kLayouts[i % 5];
+      c.dropout = i % 4 == 1 ? 0.3 : 0.0;
+      if (i % 4 == 2) c.scale = 1.3 / std::sqrt(static_cast<double>(c.dim));
+      add(cases, on_grid(c, grid, i % 2 == 0 ? 3 : 0, tiles));
+      ++i;
+    }
+  }
+  AttentionCase many{.batch = 6, .heads = 12, .cls = 1, .dim = 64, .value_dim = 64};
+  add(cases, on_grid(many, {12, 11}, 3, {4, 4}));
+  many.dropout = 0.2, many.layout = Layout::packed;
+  add(cases, on_grid(many, {14, 14}, 3, {4, 4}));
+  AttentionCase classes{.batch = 1, .heads = 2, .cls = 9, .dim = 8, .value_dim = 8};
+  add(cases, on_grid(classes, {20, 33}, 3, {3, 4}));
+}
+
 }  // namespace
+
+AttentionCase on_grid(AttentionCase c, const PatchGrid& grid, int64_t neighbors, const PatchGrid& tiles) {
+  c.patches = grid.tokens();
+  c.grid = grid;
+  c.neighbors = neighbors;
+  c.tiles = tiles;
+  return c;
+}
 
 AttentionShape AttentionCase::shape() const {
   const int64_t tokens = cls + patches;
@@ -257,13 +329,21 @@ SupportSet AttentionCase::make_support() const {
     return SupportSet::rectangular(s.query_tokens, s.key_tokens, std::move(lists));
   }
   std::vector<HeadPattern> patterns;
-  for (int64_t h = 0; h < heads; ++h) patterns.push_back(head_pattern(support, h, patches, s.key_tokens));
-  return SupportSet(patches, cls, std::move(patterns), causal);
+  for (int64_t h = 0; h < heads; ++h) {
+    patterns.push_back(head_pattern(support, h, patches, s.key_tokens));
+    if (neighbors == 0) continue;
+    patterns.back().neighbors = grid_neighbors(grid, neighbors);
+    // Heads differ in whether a patch is its own neighbor.
+    patterns.back().diagonal |= h % 2 == 0;
+  }
+  return SupportSet(patches, cls, std::move(patterns), causal,
+                    tiles.height > 0 ? std::optional(Tiling{grid, tiles}) : std::nullopt);
 }
 
 void AttentionCase::make_dense() {
   support = is_rectangular(support) ? SupportKind::full_rectangular : SupportKind::full;
   masking = Masking::exclude;
+  neighbors = 0, tiles = {0};
   name = describe(*this);
 }
 
@@ -294,6 +374,8 @@ std::vector<AttentionCase> attention_cases() {
   add_many_heads(cases);
   add_large_heads(cases);
   add_options(cases);
+  add_neighbors(cases);
+  add_summaries(cases);
   return cases;
 }
 

@@ -47,6 +47,9 @@ struct AttentionCase {
   BiasKind bias = BiasKind::none;
   double dropout = 0.0;
   std::optional<double> scale = {};
+  PatchGrid grid = {};    ///< of the patches, where one of the next two is set
+  int64_t neighbors = 0;  ///< along each side around a patch; 0: none
+  PatchGrid tiles = {0};  ///< of the summaries; height 0: none
 
   AttentionShape shape() const;
   SupportSet make_support() const;
@@ -58,8 +61,11 @@ struct AttentionCase {
 const char* to_string(SupportKind kind);
 const char* to_string(Layout layout);
 
+/// The same on a grid, with its neighbors and summaries.
+AttentionCase on_grid(AttentionCase c, const PatchGrid& grid, int64_t neighbors, const PatchGrid& tiles = {0});
+
 /// T from 1 to 1000 with primes and powers of two ± 1; every dim with every layout; every support, causal or not, with
-/// 0, 1 and 2 class tokens; every option.
+/// 0, 1 and 2 class tokens; every option; neighbors and summaries on grids of every shape.
 std::vector<AttentionCase> attention_cases();
 
 }  // namespace fib::test

@@ -53,11 +53,19 @@ double keep_of(const OracleProblem& p, Position at_, int64_t k) {
 
 std::vector<bool> support_of(const OracleProblem& p, Position position) {
   std::vector<bool> in(at(p.shape.key_tokens), false);
-  const int64_t end = p.lengths.empty() ? p.shape.key_tokens : p.lengths[at(position.b)];
-  const bool padding_query = p.shape.query_tokens == p.shape.key_tokens && position.j >= end;
+  const int64_t tokens = p.shape.key_tokens - p.summaries;
+  const int64_t end = p.lengths.empty() ? tokens : p.lengths[at(position.b)];
+  const bool padding_query = p.shape.query_tokens == tokens && position.j >= end;
   if (padding_query) return in;
   for (int64_t k : p.support->keys_of_row(position.h, position.j)) in[at(k)] = k < end;
+  for (int64_t k = tokens; k < p.shape.key_tokens; ++k) in[at(k)] = position.j >= p.support->cls();
   return in;
+}
+
+/// The logarithm of how many patches a key stands for.
+double log_size(const OracleProblem& p, int64_t k) {
+  const int64_t tokens = p.shape.key_tokens - p.summaries;
+  return k < tokens ? 0.0 : std::log(static_cast<double>(p.support->summaries()->size(k - tokens)));
 }
 
 Row make_row(const OracleProblem& p, Position position) {
@@ -68,7 +76,7 @@ Row make_row(const OracleProblem& p, Position position) {
       if (p.masking == Masking::zero) s[at(k)] = 0.0;
       continue;
     }
-    s[at(k)] = scale_of(p) * dot(query(p, position), key(p, position, k), p.shape.dim);
+    s[at(k)] = scale_of(p) * dot(query(p, position), key(p, position, k), p.shape.dim) + log_size(p, k);
     if (!p.bias.empty()) s[at(k)] += p.bias[bias_index(p, position, k)];
   }
   const double top = *std::max_element(s.begin(), s.end());
@@ -113,9 +121,59 @@ void backward_row(const OracleProblem& p, Position position, const double* grad_
   }
 }
 
+/// [heads of all samples, tokens, channels] with the means of the tiles behind each head's tokens.
+std::vector<double> with_means(const SupportSet& support, const std::vector<double>& rows, int64_t channels) {
+  const Tiling& tiling = *support.summaries();
+  const auto head_size = support.key_tokens() * channels;
+  std::vector<double> result;
+  for (size_t head = 0; head < rows.size(); head += at(head_size)) {
+    const double* from = rows.data() + head;
+    std::vector<double> means(at(tiling.count() * channels), 0.0);
+    for (int64_t t = 0; t < support.patches(); ++t) {
+      const int64_t tile = tiling.tile_of(t);
+      add_scaled(1.0 / static_cast<double>(tiling.size(tile)), from + (support.cls() + t) * channels, channels,
+                 means.data() + tile * channels);
+    }
+    result.insert(result.end(), from, from + head_size);
+    result.insert(result.end(), means.begin(), means.end());
+  }
+  return result;
+}
+
+/// Back again: every patch receives its share of its tile's gradient.
+std::vector<double> without_means(const SupportSet& support, const std::vector<double>& rows, int64_t channels) {
+  const Tiling& tiling = *support.summaries();
+  const int64_t head_size = support.key_tokens() * channels, all = head_size + tiling.count() * channels;
+  std::vector<double> result;
+  for (size_t head = 0; head < rows.size(); head += at(all)) {
+    const double* from = rows.data() + head;
+    std::vector<double> tokens(from, from + head_size);
+    for (int64_t t = 0; t < support.patches(); ++t) {
+      const int64_t tile = tiling.tile_of(t);
+      add_scaled(1.0 / static_cast<double>(tiling.size(tile)), from + head_size + tile * channels, channels,
+                 tokens.data() + (support.cls() + t) * channels);
+    }
+    result.insert(result.end(), tokens.begin(), tokens.end());
+  }
+  return result;
+}
+
+/// The same problem with its summaries as further keys.
+OracleProblem with_summaries(const OracleProblem& p) {
+  OracleProblem extended = p;
+  extended.summaries = p.support->summaries()->count();
+  extended.shape.key_tokens += extended.summaries;
+  extended.k = with_means(*p.support, p.k, p.shape.dim);
+  extended.v = with_means(*p.support, p.v, p.shape.value_dim);
+  return extended;
+}
+
+bool lacks_summaries(const OracleProblem& p) { return p.support->summaries() && p.summaries == 0; }
+
 }  // namespace
 
 OracleResult oracle_forward(const OracleProblem& p) {
+  if (lacks_summaries(p)) return oracle_forward(with_summaries(p));
   const AttentionShape& s = p.shape;
   const int64_t rows = s.batch * s.heads * s.query_tokens;
   OracleResult result{std::vector<double>(at(rows * s.value_dim), 0.0), std::vector<double>(at(rows))};
@@ -133,6 +191,12 @@ OracleResult oracle_forward(const OracleProblem& p) {
 
 OracleGradients oracle_backward(const OracleProblem& p, const std::vector<double>& grad_out) {
   OracleGradients g;
+  if (lacks_summaries(p)) {
+    g = oracle_backward(with_summaries(p), grad_out);
+    g.dk = without_means(*p.support, g.dk, p.shape.dim);
+    g.dv = without_means(*p.support, g.dv, p.shape.value_dim);
+    return g;
+  }
   g.dq.resize(p.q.size());
   g.dk.resize(p.k.size());
   g.dv.resize(p.v.size());

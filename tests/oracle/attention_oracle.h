@@ -23,6 +23,7 @@ struct OracleProblem {
   Masking masking = Masking::exclude;
   /// The factor of a probability after dropout, by (b, h, query, key); none means 1.
   std::function<double(int64_t, int64_t, int64_t, int64_t)> keep = {};
+  int64_t summaries = 0;  ///< how many of the keys, the last ones, are summaries; the oracle itself adds them
 };
 
 struct OracleResult {

@@ -11,13 +11,14 @@ namespace {
 constexpr int64_t kPatches = 30, kHeads = 3;
 
 PatternGeometry geometry(bool causal, std::optional<int64_t> layer = std::nullopt) {
-  return {.patches = kPatches, .cls = 1, .heads = kHeads, .layer = layer, .causal = causal};
+  return {.patches = kPatches, .cls = 1, .heads = kHeads, .layer = layer, .causal = causal, .grid = PatchGrid{5, 6}};
 }
 
 /// All supports of the registry, and those of options that make other masks.
 std::vector<std::string> specs() {
-  std::vector<std::string> list = {"fibottention:bands=cross", "fibottention-modified:heads=same",
-                                   "longformer:w=2,dilation=3"};
+  std::vector<std::string> list = {"fibottention:bands=cross",  "fibottention-modified:heads=same",
+                                   "longformer:w=2,dilation=3", "fibottention:grid=3",
+                                   "bigbird:w=2,grid=5",        "fibottention:wmin=1,wmax=25,grid=7"};
   for (const PatternInfo& info : pattern_registry()) list.push_back(info.name);
   return list;
 }
@@ -128,6 +129,17 @@ TEST(Reach, of_one_head_grows_faster_where_layers_permute_heads) {
     return reach(support_of, 4)->one_head.back();
   };
   EXPECT_GT(after("fibottention"), after("fibottention:permute=none"));
+}
+
+TEST(Desiderata, count_summaries_in_every_head) {
+  const SupportSet own = make_support(AttentionSpec::parse("fibottention"), geometry(false));
+  const auto with = [](int64_t layer) {
+    return make_support(AttentionSpec::parse("fibottention:summaries=2x3"), geometry(false, layer));
+  };
+  EXPECT_EQ(desiderata(with(0))->union_pairs, desiderata(own)->union_pairs + 6 * kPatches);
+  EXPECT_EQ(desiderata(with(0))->most_heads_of_a_pair, kHeads);
+  EXPECT_EQ(shared_pairs(with(0), 0, 0), with(0).patch_pairs(0));
+  EXPECT_EQ(reach(with, 1)->one_head.front(), 1.0) << "the means of all tiles hold something of every patch";
 }
 
 TEST(Desiderata, are_not_counted_where_they_would_take_minutes) {

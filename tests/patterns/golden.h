@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of the published reference, in tests/data/patterns.json.
+// Numbers of the published reference, in tests/fixtures/patterns.json.
 #pragma once
 
 #include <fstream>

@@ -3,6 +3,7 @@
 
 import copy
 import os
+import signal
 import subprocess
 import sys
 import unittest
@@ -77,6 +78,14 @@ class Operator(unittest.TestCase):
         run = lambda q, k, v, b: torch.ops.fibottention.support_attention(q, k, v, support, b)[0]
         self.assertTrue(torch.autograd.gradcheck(run, [*inputs, bias]))
 
+    def test_neighbors_and_summaries_pass_gradcheck(self):
+        inputs = [draw(1, 3, 13, 4, requires_grad=True) for _ in range(3)]
+        run = lambda q, k, v: torch.ops.fibottention.named_attention(q, k, v, "local:w=1,grid=3,summaries=2x3",
+                                                                     grid_shape=[3, 4])
+        self.assertTrue(torch.autograd.gradcheck(run, inputs))
+        with self.assertRaisesRegex(ValueError, "12 are no square"):
+            torch.ops.fibottention.named_attention(*inputs, "local:w=1,grid=3")
+
     def test_packed_operator_passes_gradcheck(self):
         qkv = draw(2, 9, 3, 2, 4, requires_grad=True)
         self.assertTrue(torch.autograd.gradcheck(lambda x: torch.ops.fibottention.attention_packed(x, 1, 3), [qkv]))
@@ -121,6 +130,118 @@ class Operator(unittest.TestCase):
         for arguments, options, message in bad:
             with self.subTest(message=message), self.assertRaisesRegex((RuntimeError, ValueError), message):
                 fibottention.attention(*arguments, **options)
+
+
+class Hostile(unittest.TestCase):
+    """Tensors that nobody would give on purpose: an answer, or one line; never a crash, and never other memory."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+
+    def refuses(self, message, *tensors, **options):
+        with self.subTest(message=message), self.assertRaisesRegex((RuntimeError, ValueError, TypeError), message) as caught:
+            fibottention.attention(*tensors, 1, 4, **options)
+        return str(caught.exception)
+
+    def test_expanded_tensors_are_their_copies(self):
+        q, k, v = draw(1, 1, 1, 4).expand(2, 3, 9, 4), draw(2, 1, 9, 4).expand(2, 3, 9, 4), draw(2, 3, 1, 4).expand(2, 3, 9, 4)
+        copies = [t.contiguous().requires_grad_() for t in (q, k, v)]
+        same = [t.clone(memory_format=torch.preserve_format).requires_grad_() for t in (q, k, v)]
+        given = [t.detach().requires_grad_() for t in (q, k, v)]
+        outs = [fibottention.attention(*tensors, 1, 4) for tensors in (copies, same, given)]
+        for tensors, out in zip((copies, same, given), outs):
+            out.sin().sum().backward()
+            torch.testing.assert_close(out, outs[0])
+            for a, b in zip(tensors, copies):
+                torch.testing.assert_close(a.grad, b.grad)
+
+    def test_sizes_of_zero(self):
+        empty = fibottention.attention(*(draw(0, 3, 9, 4, requires_grad=True) for _ in range(3)), 1, 4)
+        self.assertEqual(empty.shape, (0, 3, 9, 4))
+        empty.sum().backward()
+        for shape in ((2, 0, 9, 4), (2, 3, 0, 4), (2, 3, 9, 0)):
+            self.refuses(".", *(draw(*shape) for _ in range(3)))
+
+    def test_shapes_and_types_that_do_not_fit(self):
+        q = draw(2, 3, 9, 4)
+        for wrong in (draw(2, 3, 9, 5), draw(2, 3, 8, 4), draw(2, 2, 9, 4), draw(1, 3, 9, 4), draw(9, 4), draw(()), draw(2, 3, 9, 4, 1)):
+            self.refuses(".", q, wrong, q)
+        for wrong in (q.to(torch.int64), q.to(torch.bool), q.to(torch.complex64), q.to(torch.float16), q.to_sparse(), q.to("meta")):
+            self.refuses(".", q, wrong, q)
+            self.refuses(".", q, q, wrong)
+        self.refuses(".", q.to(torch.int64), q.to(torch.int64), q.to(torch.int64))
+        self.refuses(".", q[..., :1].expand(2, 3, 9, 513), q[..., :1].expand(2, 3, 9, 513), q)
+
+    def test_options_that_cannot_be(self):
+        q = draw(1, 3, 9, 4)
+        for options in ({"cls": -1}, {"cls": 2 ** 62}, {"layer": 2 ** 62}, {"scale": float("nan")}, {"scale": float("inf")}):
+            self.refuses(".", q, q, q, **options)
+        for wmin, wmax in ((-1, 4), (1, -4), (2 ** 62, 2 ** 62), (0, 0)):
+            with self.subTest(wmin=wmin), self.assertRaises((RuntimeError, ValueError)):
+                fibottention.attention(q, q, q, wmin, wmax)
+
+    def test_what_is_no_number_stays_in_the_rows_that_see_it(self):
+        for bad in (float("nan"), float("inf")):
+            q, k, v = (draw(1, 2, 31, 8) for _ in range(3))
+            v[0, 0, 30, 3] = bad
+            out = fibottention.attention(q, k, v, 1, 3)
+            self.assertTrue(torch.isfinite(out[0, 1]).all())
+            self.assertTrue(torch.isfinite(out[0, 0, 1:20]).all())
+            self.assertTrue(torch.isfinite(out[0, 0, :, :3]).all())
+            self.assertFalse(torch.isfinite(out[0, 0, 29, 3]))
+
+    def test_a_gradient_of_any_layout(self):
+        leaves = [draw(2, 3, 9, 4, requires_grad=True) for _ in range(3)]
+        grad = draw(4, 9, 3, 2).permute(3, 2, 1, 0)
+        for given in (grad, torch.ones(1).double().expand(2, 3, 9, 4), grad.flip(2)):
+            out = fibottention.attention(*leaves, 1, 4)
+            for a, b in zip(torch.autograd.grad(out, leaves, given, retain_graph=True),
+                            torch.autograd.grad(out, leaves, given.contiguous())):
+                torch.testing.assert_close(a, b)
+
+
+class Callers(unittest.TestCase):
+    """Threads and children after fork(), as data loaders have them."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.inputs = [torch.randn(2, 6, 197, 32) for _ in range(3)]
+
+    def run_both_ways(self):
+        leaves = [t.clone().requires_grad_() for t in self.inputs]
+        out = fibottention.attention(*leaves, 5, 65)
+        return [out.detach(), *torch.autograd.grad(out.sin().sum(), leaves)]
+
+    def test_ten_threads_get_the_same_bits(self):
+        from concurrent.futures import ThreadPoolExecutor
+        alone = self.run_both_ways()
+        with ThreadPoolExecutor(10) as pool:
+            for result in pool.map(lambda _: self.run_both_ways(), range(20)):
+                self.assertTrue(all(torch.equal(a, b) for a, b in zip(result, alone)))
+
+    def test_a_child_after_fork_gets_the_same_bits(self):
+        threads = torch.get_num_threads()
+        torch.set_num_threads(4)
+        parents = fibottention.attention(*self.inputs, 5, 65)
+        torch.set_num_threads(threads)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)  # where it waits for threads that it has not
+            os._exit(0 if torch.equal(fibottention.attention(*self.inputs, 5, 65), parents) else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_workers_of_a_data_loader(self):
+        inputs, whole = self.inputs, fibottention.attention(*self.inputs, 5, 65)
+
+        class Rows(torch.utils.data.Dataset):
+            def __len__(self):
+                return 2
+
+            def __getitem__(self, i):
+                return fibottention.attention(*(t[i:i + 1] for t in inputs), 5, 65)[0]
+
+        loaded = list(torch.utils.data.DataLoader(Rows(), num_workers=2, timeout=60))
+        self.assertTrue(torch.equal(torch.cat(loaded), whole))
 
 
 class Compiler(unittest.TestCase):

@@ -305,8 +305,17 @@ class Choice(unittest.TestCase):
             fibottention.convert(nn.Linear(2, 2))
         with self.assertRaisesRegex(ValueError, "masking=zero does not go with a bias"):
             fibottention.convert(lookalikes.Windows(), "fibottention:masking=zero")
+        with self.assertRaisesRegex(ValueError, "summaries do not go with a bias"):
+            fibottention.convert(lookalikes.Windows(), "fibottention:summaries=2x2")
         with self.assertRaisesRegex(ValueError, "masking=zero does not go with dropout"):
             fibottention.convert(lookalikes.NormedAttention(attn_drop=0.1), "fibottention:masking=zero")
+
+    def test_sees_neighbors_and_summaries_of_patches_that_are_no_square(self):
+        module, x = lookalikes.NormedAttention(), torch.randn(2, 12, 24)
+        quiet_convert(module, "local:w=1,grid=3,summaries=2x2", cls=0, grid_shape=(3, 4))
+        self.assertEqual(module(x).shape, x.shape)
+        with self.assertRaisesRegex(ValueError, "9 patches"):
+            module(x[:, :9])
 
     def test_refuses_masks_and_other_keys_when_it_runs(self):
         x = torch.randn(2, 9, 24)

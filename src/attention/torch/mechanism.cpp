@@ -93,7 +93,7 @@ at::Tensor Mechanism::forward(const Inputs& in) {
   check_inputs(spec_.name, in, geometry_);
   check_bias(in.bias, in.q.size(0));
   if (watcher_ != nullptr) *watcher_ = in;
-  return stand_in_ != nullptr ? stand_in_->forward(*this, in) : attend(in);
+  return hook_ != nullptr ? hook_->forward(*this, in) : attend(in);
 }
 
 at::Tensor Mechanism::forward_packed(const at::Tensor& qkv, const at::Tensor& bias) {
@@ -101,7 +101,7 @@ at::Tensor Mechanism::forward_packed(const at::Tensor& qkv, const at::Tensor& bi
   check_tensor(spec_.name, "packed qkv", qkv, {geometry_.query_tokens(), 3, geometry_.heads, geometry_.head_dim});
   check_bias(bias, qkv.size(0));
   if (watcher_ != nullptr) *watcher_ = unpack(qkv, bias);
-  return stand_in_ != nullptr ? stand_in_->forward_packed(*this, qkv, bias) : attend_packed(qkv, bias);
+  return hook_ != nullptr ? hook_->forward_packed(*this, qkv, bias) : attend_packed(qkv, bias);
 }
 
 at::Tensor Mechanism::attend_packed(const at::Tensor& qkv, const at::Tensor& bias) { return attend(unpack(qkv, bias)); }

@@ -26,10 +26,10 @@ struct Inputs {
 
 class Mechanism;
 
-/// Answers in a mechanism's place, for those who want to know what it is asked and not what it says.
-class StandIn {
+/// Computes in a mechanism's place: recording a graph, or fading from one mechanism to another.
+class ForwardHook {
  public:
-  virtual ~StandIn() = default;
+  virtual ~ForwardHook() = default;
   /// What Mechanism::forward is given, checked; returns [B,Tq,H·e].
   virtual at::Tensor forward(const Mechanism& asked, const Inputs& in) = 0;
   virtual at::Tensor forward_packed(const Mechanism& asked, const at::Tensor& qkv, const at::Tensor& bias) = 0;
@@ -51,8 +51,8 @@ class Mechanism : public torch::nn::Module {
   /// While it is set, what each forward is given is copied there (tensors share memory); null ends it.
   void show_inputs_to(Inputs* watcher) { watcher_ = watcher; }
 
-  /// While it is set, forward asks it and computes nothing; null ends it.
-  void set_stand_in(StandIn* stand_in) { stand_in_ = stand_in; }
+  /// While it is set, forward calls it and computes nothing; null ends it.
+  void set_forward_hook(ForwardHook* hook) { hook_ = hook; }
   /// Every forward throws Cancelled once that is asked for.
   void set_cancel(CancelToken cancel) { cancel_ = std::move(cancel); }
 
@@ -84,7 +84,7 @@ class Mechanism : public torch::nn::Module {
   std::string bias_refusal_;  // empty where it takes a bias
   double dropout_;
   Inputs* watcher_ = nullptr;
-  StandIn* stand_in_ = nullptr;
+  ForwardHook* hook_ = nullptr;
   CancelToken cancel_;
 };
 

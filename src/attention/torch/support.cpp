@@ -29,7 +29,22 @@ class SupportMechanism final : public Mechanism {
   at::Tensor weights(const Inputs& in) override {
     const at::Tensor outside = ops::support_mask(support_->set()).logical_not();
     const double score = masking_ == Masking::zero ? 0.0 : -std::numeric_limits<double>::infinity();
-    return softmax_or_zero(dense_scores(in, geometry().score_scale()).masked_fill(outside, score));
+    const at::Tensor scores = dense_scores(in, geometry().score_scale()).masked_fill(outside, score);
+    return support_->set().summaries() ? weights_with_summaries(in, scores) : softmax_or_zero(scores);
+  }
+
+  /// A summary's weight is shared out among the patches that it is the mean of.
+  at::Tensor weights_with_summaries(const Inputs& in, const at::Tensor& scores) const {
+    const int64_t cls = support_->set().cls(), patches = support_->set().patches(), tokens = cls + patches;
+    const at::Tensor averaging = ops::averaging_matrix(*support_->set().summaries()).to(scores.options());  // [S,N]
+    const at::Tensor sizes = averaging.gt(0).sum(1).to(scores.scalar_type());
+    const at::Tensor means = at::matmul(averaging, in.k.narrow(2, cls, patches));  // [B,H,S,d]
+    at::Tensor of_means = at::matmul(in.q * geometry().score_scale(), means.transpose(2, 3)) + sizes.log();
+    of_means.narrow(2, 0, cls).fill_(-std::numeric_limits<double>::infinity());
+    const at::Tensor all = softmax_or_zero(at::cat({scores, of_means}, 3));
+    at::Tensor result = all.narrow(3, 0, tokens).clone();
+    result.narrow(3, cls, patches).add_(at::matmul(all.narrow(3, tokens, sizes.size(0)), averaging));
+    return result;
   }
 
   ops::Arguments arguments(const at::Tensor& bias) const {

@@ -124,6 +124,9 @@ struct BackwardTile {
           loose_scores[t] = kept_scores[from];
           loose_products[t] = kept_products[from];
         });
+    // Where a pair is none, nothing was kept.
+    fill_masked(p, scores, T(0));
+    fill_masked(p, products, T(0));
   }
 
   int64_t query_of(int64_t t) const {
@@ -152,6 +155,8 @@ struct BackwardTile {
     for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
       hn::Store(exponential<T>(hn::Sub(hn::Load(d, scores + i), load_lse(lse, query, step))), d, scores + i);
     });
+    fill_masked(p, scores, T(0));
+    if (p.summaries > 0) summary_probabilities();
     for (int64_t t = 0; t < p.loose(); ++t) {
       const T row = lse[query_of(t)];
       loose_scores[t] -= row == -std::numeric_limits<T>::infinity() ? -row : row;
@@ -161,6 +166,28 @@ struct BackwardTile {
     }
   }
 
+  /// The same of a block's queries with the summaries; only they meet these.
+  void summary_probabilities() {
+    const Tag<T> d;
+    T* at_summary = of_summaries(scores);
+    dot_summaries(ws.panel, q, own_summaries(call, at, call.summaries.keys, call.shape.dim), call.shape.dim, call.scale,
+                  at_summary);
+    const auto row = load_block(lse);
+    for (int64_t s = 0; s < ws.panel.summaries; ++s, at_summary += lanes<T>()) {
+      const auto score = hn::Add(hn::Load(d, at_summary), hn::Set(d, call.summaries.log_sizes[s]));
+      hn::Store(exponential<T>(hn::Sub(score, row)), d, at_summary);
+    }
+  }
+
+  /// Values of summaries stand behind those of strips.
+  T* of_summaries(T* values) const { return values + ws.panel.strips.size() * hn::Lanes(Tag<T>()); }
+
+  /// A value for each of the block's queries.
+  HWY_INLINE Vec<T> load_block(const T* values) const {
+    const Panel& p = ws.panel;
+    return p.rows == lanes<T>() ? hn::LoadU(Tag<T>(), values + p.self) : load_first(values + p.self, p.rows);
+  }
+
   /// ds = p (keep · dout·v - D) into products, from the probabilities.
   void score_gradients() {
     const Tag<T> d;
@@ -168,6 +195,9 @@ struct BackwardTile {
     products = strip_scratch(p, ws.products), loose_products = loose_scratch(p, ws.loose_products);
     dot_panel(p, self_is_query ? grad_out : v, self_is_query ? v : grad_out, call.shape.value_dim, T(1), products,
               loose_products);
+    if (p.summaries > 0)
+      dot_summaries(p, grad_out, own_summaries(call, at, call.summaries.values, call.shape.value_dim),
+                    call.shape.value_dim, T(1), of_summaries(products));
     terms.drop(p, products, loose_products);
     if (own_delta != nullptr && p.self_step == 1) sum_delta();
     for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
@@ -177,6 +207,16 @@ struct BackwardTile {
     for (int64_t t = 0; t < p.loose(); ++t) {
       loose_products[t] = loose_scores[t] * (loose_products[t] - delta[query_of(t)]);
     }
+    if (p.summaries > 0) summary_score_gradients();
+  }
+
+  void summary_score_gradients() {
+    const Tag<T> d;
+    const auto row = load_block(delta);
+    const T* probability = of_summaries(scores);
+    T* product = of_summaries(products);
+    for (int64_t s = 0; s < ws.panel.summaries; ++s, probability += lanes<T>(), product += lanes<T>())
+      hn::Store(hn::Mul(hn::Load(d, probability), hn::Sub(hn::Load(d, product), row)), d, product);
   }
 
   /// D = Σ p keep · dout·v of the block's queries, which spares reading out.
@@ -184,8 +224,8 @@ struct BackwardTile {
     const Tag<T> d;
     const Panel& p = ws.panel;
     auto sum = hn::Zero(d);
-    for_each_strip([&](int64_t i, int64_t, int64_t)
-                       HWY_ATTR { sum = hn::MulAdd(hn::Load(d, scores + i), hn::Load(d, products + i), sum); });
+    for (size_t s = 0; s < p.vectors(); ++s)
+      sum = hn::MulAdd(hn::Load(d, scores + s * hn::Lanes(d)), hn::Load(d, products + s * hn::Lanes(d)), sum);
     T* into = own_delta + p.self;
     if (p.rows == lanes<T>()) {
       hn::StoreU(sum, d, into);
@@ -197,8 +237,10 @@ struct BackwardTile {
 
   void multiply(T* values, T* loose, T factor) {
     const Tag<T> d;
-    for_each_strip([&](int64_t i, int64_t, int64_t)
-                       HWY_ATTR { hn::Store(hn::Mul(hn::Load(d, values + i), hn::Set(d, factor)), d, values + i); });
+    for (size_t s = 0; s < ws.panel.vectors(); ++s) {
+      T* vector = values + s * hn::Lanes(d);
+      hn::Store(hn::Mul(hn::Load(d, vector), hn::Set(d, factor)), d, vector);
+    }
     for (int64_t t = 0; t < ws.panel.loose(); ++t) loose[t] *= factor;
   }
 
@@ -211,6 +253,7 @@ struct BackwardTile {
     for_each_strip([&](int64_t i, int64_t query, int64_t step) HWY_ATTR {
       hn::Store(hn::Sub(hn::Load(d, scores + i), load_queries(rest, query, step)), d, scores + i);
     });
+    fill_masked(ws.panel, scores, T(0));
     for (int64_t t = 0; t < ws.panel.loose(); ++t) loose_scores[t] -= rest[query_of(t)];
   }
 
@@ -251,8 +294,7 @@ void row_dots(Rows<const T> a, Rows<const T> b, int64_t begin, int64_t end, int6
 template <class T>
 void store_rest(const Call<T>& call, const Panel& p, const T* lse, T* rest) {
   for (int64_t i = 0; i < p.rows; ++i) {
-    const int64_t met = static_cast<int64_t>(p.strips.size()) + p.loose_of(i);
-    rest[p.self + i] = met < call.shape.key_tokens ? std::exp(-lse[p.self + i]) : T(0);
+    rest[p.self + i] = p.tokens_of(i) < call.shape.key_tokens ? std::exp(-lse[p.self + i]) : T(0);
   }
 }
 
@@ -277,6 +319,10 @@ struct QueryGradients : BackwardTile<T> {
   }
 
   void prepare(int64_t begin, int64_t end) {
+    if (call.summaries.count > 0) {
+      const int64_t channels = call.shape.dim + call.shape.value_dim;
+      clear_rows(Rows<T>{summary_partial(call, at), channels}, call.summaries.count, channels);
+    }
     if (this->own_delta != nullptr) return;
     row_dots(this->grad_out, out, begin, end, call.shape.value_dim, call.delta + first);
   }
@@ -293,7 +339,24 @@ struct QueryGradients : BackwardTile<T> {
     const int64_t j = ws.panel.self;
     if (call.rest != nullptr) store_rest(call, ws.panel, this->lse, call.rest + first);
     this->compute();
-    sum_panel(ws.panel, products, loose_products, this->k, call.shape.dim, Rows<T>{dq.row(j), dq.stride});
+    const Rows<T> gradients{dq.row(j), dq.stride};
+    sum_panel(ws.panel, products, loose_products, this->k, call.shape.dim, gradients);
+    if (ws.panel.summaries > 0) add_summaries(gradients);
+  }
+
+  /// Their part of dq, and what these queries give to the gradients of the summaries.
+  void add_summaries(Rows<T> gradients) {
+    const AttentionShape& s = call.shape;
+    const int64_t j = ws.panel.self, row = s.dim + s.value_dim;
+    const T* weights = this->of_summaries(products);
+    sum_summaries(ws.panel, weights, own_summaries(call, at, call.summaries.keys, s.dim), s.dim, gradients);
+    // A call that keeps pairs has dropped from the scores already.
+    T* values = this->of_summaries(this->scores);
+    if (this->kept_scores == nullptr) this->terms.drop_summaries(ws.panel, values);
+    T* into = summary_partial(call, at);
+    gather_summaries<T>(ws.panel, weights, {this->q.row(j), this->q.stride}, s.dim, {into, row});
+    gather_summaries<T>(ws.panel, values, {this->grad_out.row(j), this->grad_out.stride}, s.value_dim,
+                        {into + s.dim, row});
   }
 
   void clear(int64_t begin, int64_t end) { clear_rows(Rows<T>{dq.row(begin), dq.stride}, end - begin, call.shape.dim); }
@@ -355,6 +418,19 @@ struct KeyGradients : BackwardTile<T> {
     sum_panel(ws.panel, products, loose_products, this->q, call.shape.dim, Rows<T>{dk.row(t), dk.stride});
     sum_panel(ws.panel, scores, loose_scores, this->grad_out, call.shape.value_dim, values);
     if (call.rest != nullptr) add_column_sum(values);
+    if (call.summaries.count > 0) add_summary_gradients();
+  }
+
+  /// A key has its share of what its tile's summary receives.
+  void add_summary_gradients() {
+    const int64_t d = call.shape.dim, e = call.shape.value_dim, t = ws.panel.self;
+    const int32_t* tile = call.summaries.tiles + t - call.support->cls();
+    const T* sums = summary_partial(call, {at.b, at.h, 0});
+    for (int64_t i = 0; i < ws.panel.rows; ++i) {
+      const T* sum = sums + tile[i] * (d + e);
+      for (int64_t c = 0; c < d; ++c) dk.row(t + i)[c] += sum[c];
+      for (int64_t c = 0; c < e; ++c) dv.row(t + i)[c] += sum[d + c];
+    }
   }
 
   /// What every key receives from the queries that exclude it (masking zero).

@@ -44,7 +44,7 @@ void row_maxima(const Panel& p, const T* scores, const T* loose_scores, T* top) 
   const Tag<T> d;
   const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
   auto m = lowest;
-  for (size_t s = 0; s < p.strips.size(); ++s) m = hn::Max(m, hn::Load(d, scores + s * hn::Lanes(d)));
+  for (size_t s = 0; s < p.vectors(); ++s) m = hn::Max(m, hn::Load(d, scores + s * hn::Lanes(d)));
   hn::Store(m, d, top);
   for (int64_t t = 0; t < p.loose(); ++t) {
     T& row = top[p.lane[static_cast<size_t>(t)]];
@@ -61,7 +61,7 @@ void exponentiate(const Panel& p, T* scores, T* loose_scores, const RowValues<T>
   const Tag<T> d;
   const auto top = hn::Load(d, rows.top);
   auto sum = hn::Zero(d);
-  for (size_t s = 0; s < p.strips.size(); ++s) {
+  for (size_t s = 0; s < p.vectors(); ++s) {
     const auto e = exponential<T>(hn::Sub(hn::Load(d, scores + s * hn::Lanes(d)), top));
     hn::Store(e, d, scores + s * hn::Lanes(d));
     sum = hn::Add(sum, e);
@@ -87,7 +87,7 @@ template <class T>
 void scale_rows(const Panel& p, T* values, T* loose_values, const T* factor) {
   const Tag<T> d;
   const auto f = hn::Load(d, factor);
-  for (size_t s = 0; s < p.strips.size(); ++s) {
+  for (size_t s = 0; s < p.vectors(); ++s) {
     T* at = values + s * hn::Lanes(d);
     hn::Store(hn::Mul(hn::Load(d, at), f), d, at);
   }
@@ -99,7 +99,7 @@ template <class T>
 void lower_rows(const Panel& p, T* values, T* loose_values, const T* amount) {
   const Tag<T> d;
   const auto a = hn::Load(d, amount);
-  for (size_t s = 0; s < p.strips.size(); ++s) {
+  for (size_t s = 0; s < p.vectors(); ++s) {
     T* at = values + s * hn::Lanes(d);
     hn::Store(hn::Sub(hn::Load(d, at), a), d, at);
   }
@@ -107,9 +107,7 @@ void lower_rows(const Panel& p, T* values, T* loose_values, const T* amount) {
 }
 
 /// Keys of row i outside the support.
-inline int64_t excluded_keys(const Panel& p, int64_t row, int64_t key_tokens) {
-  return key_tokens - static_cast<int64_t>(p.strips.size()) - p.loose_of(row);
-}
+inline int64_t excluded_keys(const Panel& p, int64_t row, int64_t key_tokens) { return key_tokens - p.tokens_of(row); }
 
 template <class T>
 struct ForwardTile {
@@ -138,10 +136,20 @@ struct ForwardTile {
     const RowValues<T> rows(ws.lane_values);
     dot_panel(ws.panel, q, k, call.shape.dim, call.scale, scores, loose);
     terms.add_bias(ws.panel, scores, loose);
+    fill_masked(ws.panel, scores, -std::numeric_limits<T>::infinity());
+    if (ws.panel.summaries > 0) score_summaries(scores + ws.panel.strips.size() * lanes<T>());
     row_maxima(ws.panel, scores, loose, rows.top);
     if (call.options.masking == Masking::zero) raise_to_excluded(rows);
     exponentiate(ws.panel, scores, loose, rows);
     return rows;
+  }
+
+  void score_summaries(T* scores) {
+    const Tag<T> d;
+    dot_summaries(ws.panel, q, own_summaries(call, at, call.summaries.keys, call.shape.dim), call.shape.dim, call.scale,
+                  scores);
+    for (int64_t s = 0; s < ws.panel.summaries; ++s, scores += lanes<T>())
+      hn::Store(hn::Add(hn::Load(d, scores), hn::Set(d, call.summaries.log_sizes[s])), d, scores);
   }
 
   /// An excluded pair has score 0 under masking zero, so no row's top may be lower.
@@ -160,6 +168,7 @@ struct ForwardTile {
       rows.sum[i] += static_cast<T>(excluded) * rows.rest[i];
     }
     lower_rows(ws.panel, ws.scores.data(), ws.loose_scores.data(), rows.rest);
+    fill_masked(ws.panel, ws.scores.data(), T(0));
   }
 
   void add_column_sum(const RowValues<T>& rows, Rows<T> out) {
@@ -192,6 +201,8 @@ struct ForwardTile {
     terms.drop(ws.panel, weights, loose);
     const Rows<T> out{call.out.row(at.b, at.h, ws.panel.self), call.out.token_stride};
     sum_panel(ws.panel, weights, loose, v, call.shape.value_dim, out);
+    sum_summaries(ws.panel, weights + ws.panel.strips.size() * lanes<T>(),
+                  own_summaries(call, at, call.summaries.values, call.shape.value_dim), call.shape.value_dim, out);
     if (zero) add_column_sum(rows, out);
   }
 

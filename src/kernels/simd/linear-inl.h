@@ -9,6 +9,7 @@
 
 #include "kernels/linear.h"
 #include "kernels/simd/dense_product-inl.h"
+#include "kernels/simd/gelu-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
@@ -53,66 +54,30 @@ inline void pack_linear_inputs(const LinearShape& s, const float* weight, int64_
   }
 }
 
-/// e^(-x²/2) = 2^y for y = -x² / (2 ln 2), at least 2^-126: n is y rounded, 2^(y-n) a polynomial that is off by 3e-9,
-/// and n is added to its exponent. Below the precision of `exponential` only where the result is small itself.
-HWY_INLINE Vec<float> bell(Vec<float> x) {
-  const Tag<float> d;
-  const hn::RebindToSigned<Tag<float>> di;
-  const auto shift = hn::Set(d, ExpConstants<float>::kShift);
-  const auto y = hn::Max(hn::Mul(hn::Mul(x, x), hn::Set(d, -0.72134752f)), hn::Set(d, -126.0f));
-  const auto shifted = hn::Add(y, shift);
-  const auto f = hn::Sub(y, hn::Sub(shifted, shift));
-  auto p = hn::MulAdd(f, hn::Set(d, 1.5461445e-4f), hn::Set(d, 1.3400428e-3f));
-  p = hn::MulAdd(f, p, hn::Set(d, 9.6180567e-3f));
-  p = hn::MulAdd(f, p, hn::Set(d, 5.5503272e-2f));
-  p = hn::MulAdd(f, p, hn::Set(d, 2.4022651e-1f));
-  p = hn::MulAdd(f, p, hn::Set(d, 6.9314721e-1f));
-  p = hn::MulAdd(f, p, hn::Set(d, 1.0f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
-}
-
-/// What GELU and its derivative are made of: Φ(x), the normal distribution's share below x, and e^(-x²/2). The tail is
-/// formula 7.1.26 of Abramowitz and Stegun, off by 1.5e-7 at most, with halved coefficients.
-struct NormalShare {
-  Vec<float> below, density;
-};
-HWY_INLINE NormalShare normal_share(Vec<float> x) {
-  const Tag<float> d;
-  const auto one = hn::Set(d, 1.0f);
-  const auto e = bell(x);
-  const auto t = hn::Div(one, hn::MulAdd(hn::Abs(x), hn::Set(d, 0.3275911f * 0.70710678f), one));
-  auto y = hn::MulAdd(t, hn::Set(d, 0.5307027145f), hn::Set(d, -0.7265760135f));
-  y = hn::MulAdd(t, y, hn::Set(d, 0.7107068705f));
-  y = hn::MulAdd(t, y, hn::Set(d, -0.142248368f));
-  y = hn::MulAdd(t, y, hn::Set(d, 0.127414796f));
-  const auto tail = hn::Mul(hn::Mul(t, y), e);
-  return {hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail)), e};
-}
-
 /// Results before GELU of some columns of some rows, with nothing between them.
 struct Tile {
   const float* data;
   int64_t rows, columns;
 };
 
-/// out = GELU(x) = x · Φ(x), and slope = GELU'(x) = Φ(x) + x · φ(x), which would need the same exponential again in
-/// backward.
-inline void gelu_tile(Tile x, float* out, float* slope, int64_t stride) {
+/// out = GELU(x) = x · Φ(x), and derivative = GELU'(x) = Φ(x) + x · φ(x), which would need the same exponential again
+/// in backward.
+inline void gelu_tile(Tile x, float* out, float* derivative, int64_t stride) {
   const Tag<float> d;
   const auto height = hn::Set(d, 0.39894228f);  // 1 / √(2π)
-  for (int64_t i = 0; i < x.rows; ++i, x.data += x.columns, out += stride, slope += stride) {
+  for (int64_t i = 0; i < x.rows; ++i, x.data += x.columns, out += stride, derivative += stride) {
     for (int64_t c = 0; c < x.columns; c += lanes<float>()) {
       const auto value = hn::LoadU(d, x.data + c);
       const NormalShare share = normal_share(value);
       hn::StoreU(hn::Mul(value, share.below), d, out + c);
-      hn::StoreU(hn::MulAdd(hn::Mul(value, height), share.density, share.below), d, slope + c);
+      hn::StoreU(hn::MulAdd(hn::Mul(value, height), share.density, share.below), d, derivative + c);
     }
   }
 }
 
 /// Arrays that the next block of rows will read, fetched into the second-level cache while this one computes. An array
 /// of more than 384 KB would drive out what is in use, and is not.
-class Ahead {
+class Prefetch {
  public:
   /// `floats` from here on, a part at each of so many visits.
   void add(const float* from, int64_t floats, int64_t visits) {
@@ -147,31 +112,31 @@ inline void fetch_rows(const float* rows, int64_t count, int64_t columns, int64_
   }
 }
 
-/// out [rows, columns] = a [rows, depth] · panels + bias, then GELU where there is a slope to write.
+/// out [rows, columns] = a [rows, depth] · panels + bias, then GELU where there is a derivative to write.
 struct BlockProduct {
   int64_t rows, depth, columns;
   const float* a;
   int64_t a_row;
   const float *panels, *bias;  ///< bias: null for none
-  float *out, *slope;
-  float* tile = nullptr;  ///< with a slope: [rows, columns of a panel]
+  float *out, *derivative;
+  float* tile = nullptr;  ///< with a derivative: [rows, columns of a panel]
 };
 
 /// Adds a range of the depth to the columns of one panel. Bias is where the first range starts. With GELU, which
 /// happens behind the last, sums gather in a tile of at most 18 KB: the same columns of 96 rows of `out` may lie in few
 /// sets of the first-level cache.
 template <int kVectors>
-void multiply_columns(const BlockProduct& b, Range columns, Range depth, Ahead& ahead) {
+void multiply_columns(const BlockProduct& b, Range columns, Range depth, Prefetch& prefetch) {
   const int64_t width = columns.count();
-  const bool begins = depth.begin == 0, gelu = b.slope != nullptr;
+  const bool begins = depth.begin == 0, gelu = b.derivative != nullptr;
   const float* panel = b.panels + columns.begin * b.depth + depth.begin * width;
-  float *out = b.out + columns.begin, *slope = gelu ? b.slope + columns.begin : nullptr;
+  float *out = b.out + columns.begin, *derivative = gelu ? b.derivative + columns.begin : nullptr;
   Product<float> p{b.a + depth.begin,       b.a_row, 1, panel, width, depth.count(), gelu ? b.tile : out,
                    gelu ? width : b.columns};
   for_row_groups<kVectors>(b.rows, [&](int64_t first, int64_t count) {
-    ahead.visit();
+    prefetch.visit();
     if (begins) fetch_rows(out + first * b.columns, count, width, b.columns);
-    if (begins && gelu) fetch_rows(slope + first * b.columns, count, width, b.columns);
+    if (begins && gelu) fetch_rows(derivative + first * b.columns, count, width, b.columns);
     if (!begins) {
       multiply_group<kVectors, Into::add, float>(p, count);
     } else if (b.bias == nullptr) {
@@ -182,15 +147,15 @@ void multiply_columns(const BlockProduct& b, Range columns, Range depth, Ahead& 
     p.a += count * p.a_row;
     p.c += count * p.c_row;
   });
-  if (gelu && depth.end == b.depth) gelu_tile({b.tile, b.rows, width}, out, slope, b.columns);
+  if (gelu && depth.end == b.depth) gelu_tile({b.tile, b.rows, width}, out, derivative, b.columns);
 }
 
-inline void multiply_panel(const BlockProduct& b, int64_t panel, Range depth, Ahead& ahead) {
+inline void multiply_panel(const BlockProduct& b, int64_t panel, Range depth, Prefetch& prefetch) {
   const Range columns = panel_columns(b.columns, panel);
   const int64_t vectors = columns.count() / lanes<float>();
-  if (vectors == 3) return multiply_columns<3>(b, columns, depth, ahead);
-  if (vectors == 2) return multiply_columns<2>(b, columns, depth, ahead);
-  multiply_columns<1>(b, columns, depth, ahead);
+  if (vectors == 3) return multiply_columns<3>(b, columns, depth, prefetch);
+  if (vectors == 2) return multiply_columns<2>(b, columns, depth, prefetch);
+  multiply_columns<1>(b, columns, depth, prefetch);
 }
 
 inline int64_t depth_parts(int64_t depth) { return (depth + kLinearDepth - 1) / kLinearDepth; }
@@ -200,23 +165,24 @@ inline int64_t groups_of_block(int64_t depth, int64_t columns) {
   return linear_panels(columns) * depth_parts(depth) * (kLinearRows / kProductRows<2>);
 }
 
-inline void multiply_block(const BlockProduct& b, Ahead& ahead) {
+inline void multiply_block(const BlockProduct& b, Prefetch& prefetch) {
   const int64_t parts = depth_parts(b.depth);
   for (int64_t panel = 0; panel < linear_panels(b.columns); ++panel) {
-    for (int64_t i = 0; i < parts; ++i) multiply_panel(b, panel, equal_part(b.depth, i, parts), ahead);
+    for (int64_t i = 0; i < parts; ++i) multiply_panel(b, panel, equal_part(b.depth, i, parts), prefetch);
   }
 }
 
 inline void linear_rows(const LinearShape& s, const LinearForward& call, const float* packed, int64_t task) {
   const Range r = rows_of_task(s, task), next = rows_of_task(s, task + 1);
-  Ahead ahead;
+  Prefetch prefetch;
   if (next.begin < s.rows) {
-    ahead.add(call.x + next.begin * s.from, next.count() * s.from, groups_of_block(s.from, s.to));
+    prefetch.add(call.x + next.begin * s.from, next.count() * s.from, groups_of_block(s.from, s.to));
   }
   HWY_ALIGN float tile[kLinearRows * 3 * hn::MaxLanes(Tag<float>())];
-  multiply_block({r.count(), s.from, s.to, call.x + r.begin * s.from, s.from, packed, call.bias,
-                  call.out + r.begin * s.to, call.slope == nullptr ? nullptr : call.slope + r.begin * s.to, tile},
-                 ahead);
+  multiply_block(
+      {r.count(), s.from, s.to, call.x + r.begin * s.from, s.from, packed, call.bias, call.out + r.begin * s.to,
+       call.derivative == nullptr ? nullptr : call.derivative + r.begin * s.to, tile},
+      prefetch);
 }
 
 /// From one row of `columns` to the next: an odd number of cache lines, so that rows below each other lie in different
@@ -237,7 +203,7 @@ inline void pack_gradient(const LinearShape& s, const LinearBackward& call, Rang
     const int64_t at = i * s.to;
     for (int64_t c = columns.begin; c < columns.end; c += lanes<float>()) {
       auto g = hn::LoadU(d, call.grad_out + at + c);
-      if (call.slope != nullptr) g = hn::Mul(g, hn::LoadU(d, call.slope + at + c));
+      if (call.derivative != nullptr) g = hn::Mul(g, hn::LoadU(d, call.derivative + at + c));
       hn::StoreU(g, d, into.data + c - columns.begin);
       if (dbias != nullptr) hn::StoreU(hn::Add(hn::LoadU(d, dbias + c), g), d, dbias + c);
     }
@@ -247,18 +213,18 @@ inline void pack_gradient(const LinearShape& s, const LinearBackward& call, Rang
 inline void linear_input_gradients(const LinearShape& s, const LinearBackward& call, const float* packed, int64_t task,
                                    float* own) {
   const Range r = rows_of_task(s, task), next = rows_of_task(s, task + 1);
-  const float* gradient = call.slope == nullptr ? call.grad_out : own;
-  if (call.slope != nullptr) pack_gradient(s, call, {0, s.to}, r, nullptr, {own + r.begin * s.to, s.to});
+  const float* gradient = call.derivative == nullptr ? call.grad_out : own;
+  if (call.derivative != nullptr) pack_gradient(s, call, {0, s.to}, r, nullptr, {own + r.begin * s.to, s.to});
   if (packed == nullptr) return;
-  Ahead ahead;
+  Prefetch prefetch;
   if (next.begin < s.rows) {
     const int64_t floats = next.count() * s.to, groups = groups_of_block(s.to, s.from);
-    ahead.add(call.grad_out + next.begin * s.to, floats, groups);
-    if (call.slope != nullptr) ahead.add(call.slope + next.begin * s.to, floats, groups);
+    prefetch.add(call.grad_out + next.begin * s.to, floats, groups);
+    if (call.derivative != nullptr) prefetch.add(call.derivative + next.begin * s.to, floats, groups);
   }
   multiply_block(
       {r.count(), s.to, s.from, gradient + r.begin * s.to, s.to, packed, nullptr, call.dx + r.begin * s.from, nullptr},
-      ahead);
+      prefetch);
 }
 
 /// Whether rows of x below each other lie in the same set of a first-level cache, which then holds eight of them: their
@@ -272,9 +238,9 @@ inline void pack_columns(const LinearShape& s, const float* x, Range columns, Ra
 }
 
 template <int kVectors>
-void add_weights(Product<float> p, int64_t rows, bool first, Ahead& ahead) {
+void add_weights(Product<float> p, int64_t rows, bool first, Prefetch& prefetch) {
   for_row_groups<kVectors>(rows, [&](int64_t, int64_t count) {
-    ahead.visit();
+    prefetch.visit();
     first ? multiply_group<kVectors, Into::replace, float>(p, count)
           : multiply_group<kVectors, Into::add, float>(p, count);
     p.a += count;
@@ -292,13 +258,13 @@ struct WeightBlock {
   float* columns;  ///< [rows, a panel], where columns of x collide
 
   void add_inputs(const float* packed) const {
-    Ahead none;
+    Prefetch none;
     multiply_block({rows.count(), s.to, s.from, gradient.data, gradient.stride, packed, nullptr,
                     call.dx + rows.begin * s.from, nullptr},
                    none);
   }
 
-  void add_weights_of(int64_t panel, Ahead& ahead) const {
+  void add_weights_of(int64_t panel, Prefetch& prefetch) const {
     const Range k = panel_columns(s.from, panel);
     const int64_t vectors = k.count() / lanes<float>();
     const float* x = call.x + rows.begin * s.from + k.begin;
@@ -310,21 +276,21 @@ struct WeightBlock {
     }
     const int64_t count = part.end - part.begin;
     const bool first = rows.begin == part.first;
-    if (vectors == 3) return add_weights<3>(p, count, first, ahead);
-    if (vectors == 2) return add_weights<2>(p, count, first, ahead);
-    add_weights<1>(p, count, first, ahead);
+    if (vectors == 3) return add_weights<3>(p, count, first, prefetch);
+    if (vectors == 2) return add_weights<2>(p, count, first, prefetch);
+    add_weights<1>(p, count, first, prefetch);
   }
 
   /// What the next block reads, where that is whole rows.
-  Ahead next() const {
-    Ahead ahead;
+  Prefetch next() const {
+    Prefetch prefetch;
     const int64_t count = HWY_MIN(part.step, part.last - rows.end);
-    if (count <= 0 || part.end - part.begin < s.to) return ahead;
+    if (count <= 0 || part.end - part.begin < s.to) return prefetch;
     const int64_t groups = linear_panels(s.from) * ((s.to + 5) / 6);
-    ahead.add(call.x + rows.end * s.from, count * s.from, groups);
-    ahead.add(call.grad_out + rows.end * s.to, count * s.to, groups);
-    if (call.slope != nullptr) ahead.add(call.slope + rows.end * s.to, count * s.to, groups);
-    return ahead;
+    prefetch.add(call.x + rows.end * s.from, count * s.from, groups);
+    prefetch.add(call.grad_out + rows.end * s.to, count * s.to, groups);
+    if (call.derivative != nullptr) prefetch.add(call.derivative + rows.end * s.to, count * s.to, groups);
+    return prefetch;
   }
 };
 
@@ -339,8 +305,8 @@ inline void linear_weight_gradients(const LinearShape& s, const LinearBackward& 
     const WeightBlock block{s, call, p, {i, HWY_MIN(i + p.step, p.last)}, gradient, gradient.data + p.step * stride};
     pack_gradient(s, call, columns, block.rows, p.dbias, block.gradient);
     if (packed != nullptr) block.add_inputs(packed);
-    Ahead ahead = block.next();
-    for (int64_t panel = 0; panel < linear_panels(s.from); ++panel) block.add_weights_of(panel, ahead);
+    Prefetch prefetch = block.next();
+    for (int64_t panel = 0; panel < linear_panels(s.from); ++panel) block.add_weights_of(panel, prefetch);
   }
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/simd/dispatch.h"
 //
 
+#include "kernels/extensions.h"
 #include "kernels/peak.h"
 #include "kernels/simd/vectors-inl.h"
 
@@ -51,12 +52,99 @@ float read_values(const float* values, int64_t count, int64_t rounds) {
   return hn::GetLane(hn::SumOfLanes(d, all));
 }
 #undef FIB_GATHER
-#undef FIB_EACH_SUM
+
+// Instructions for low precision, on zeros, which take as long. They are volatile, for nothing reads their sums.
+#define FIB_BEGIN(k) auto sum##k = hn::Zero(Tag<int32_t>());
+#define FIB_LOOP_OF(add, products)            \
+  const auto zero = hn::Zero(Tag<int32_t>()); \
+  FIB_EACH_SUM(FIB_BEGIN)                     \
+  for (int64_t i = 0; i < rounds; ++i) {      \
+    FIB_EACH_SUM(add)                         \
+  }                                           \
+  return 12 * rounds * (products) * static_cast<int64_t>(hn::Lanes(Tag<int32_t>()))
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
+#if HWY_TARGET <= HWY_AVX3
+#define FIB_ADD_BYTES(k) asm volatile("vpdpbusd %1, %1, %0" : "+v"(sum##k.raw) : "v"(zero.raw));
+#define FIB_ADD_WORDS(k)                                                              \
+  sum##k.raw = _mm512_add_epi32(sum##k.raw, _mm512_madd_epi16(sum##k.raw, zero.raw)); \
+  asm volatile("" : "+v"(sum##k.raw));
+#else
+#define FIB_ADD_BYTES(k) asm volatile("%{vex%} vpdpbusd %1, %1, %0" : "+x"(sum##k.raw) : "x"(zero.raw));
+#define FIB_ADD_WORDS(k)                                                              \
+  sum##k.raw = _mm256_add_epi32(sum##k.raw, _mm256_madd_epi16(sum##k.raw, zero.raw)); \
+  asm volatile("" : "+x"(sum##k.raw));
+#endif
+int64_t multiply_bytes(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_BYTES, 4); }
+int64_t multiply_words(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_WORDS, 2); }
+#define FIB_PEAK_BYTES \
+  { HWY_TARGET <= HWY_AVX3 ? kAvx512Vnni : kAvxVnni, multiply_bytes }
+#elif defined(__aarch64__) && HWY_TARGET == HWY_NEON
+#define FIB_ADD_BYTES(k) \
+  asm volatile(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %1.16b" : "+w"(sum##k.raw) : "w"(zero.raw));
+int64_t multiply_bytes(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_BYTES, 4); }
+#define FIB_PEAK_BYTES \
+  { kDotProduct, multiply_bytes }
+#define multiply_words multiply_between_registers
+#else
+#define FIB_PEAK_BYTES \
+  { 0, nullptr }
+#define multiply_words multiply_between_registers
+#endif
+
+#if defined(__x86_64__) && HWY_TARGET <= HWY_AVX3
+#define FIB_ADD_PAIRS(k) asm volatile("vdpbf16ps %1, %1, %0" : "+v"(sum##k.raw) : "v"(zero.raw));
+int64_t multiply_pairs(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_PAIRS, 2); }
+
+/// Four products of full tiles a round.
+template <bool kBytes>
+int64_t multiply_tiles(int64_t rounds) {
+  struct alignas(64) {
+    uint8_t palette = 1, start = 0, reserved[14] = {};
+    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } config;
+  asm volatile("ldtilecfg %0" ::"m"(config));
+  for (int64_t i = 0; i < rounds; ++i) {
+    if constexpr (kBytes) {
+      asm volatile("tdpbusd %tmm6, %tmm4, %tmm0\n\ttdpbusd %tmm7, %tmm4, %tmm1");
+      asm volatile("tdpbusd %tmm6, %tmm5, %tmm2\n\ttdpbusd %tmm7, %tmm5, %tmm3");
+    } else {
+      asm volatile("tdpbf16ps %tmm6, %tmm4, %tmm0\n\ttdpbf16ps %tmm7, %tmm4, %tmm1");
+      asm volatile("tdpbf16ps %tmm6, %tmm5, %tmm2\n\ttdpbf16ps %tmm7, %tmm5, %tmm3");
+    }
+  }
+  asm volatile("tilerelease");
+  return rounds * 4 * 16 * 16 * (kBytes ? 64 : 32);
+}
+#define FIB_PEAK_TILES(extension, bytes) \
+  { extension, multiply_tiles<bytes> }
+#define FIB_PEAK_PAIRS \
+  { kAvx512Bf16, multiply_pairs }
+#else
+#define FIB_PEAK_TILES(extension, bytes) \
+  { 0, nullptr }
+#define FIB_PEAK_PAIRS \
+  { 0, nullptr }
+#endif
 
 const PeakTable& peak_table() {
-  static constexpr PeakTable kTable{multiply_between_registers, read_values};
+  static constexpr PeakTable kTable{multiply_between_registers,
+                                    read_values,
+                                    {FIB_PEAK_TILES(kAmxBf16, false), FIB_PEAK_PAIRS, {0, multiply_between_registers}},
+                                    {FIB_PEAK_TILES(kAmxInt8, true), FIB_PEAK_BYTES, {0, multiply_words}}};
   return kTable;
 }
+#undef multiply_words
+#undef FIB_ADD_BYTES
+#undef FIB_ADD_WORDS
+#undef FIB_ADD_PAIRS
+#undef FIB_BEGIN
+#undef FIB_LOOP_OF
+#undef FIB_PEAK_BYTES
+#undef FIB_PEAK_TILES
+#undef FIB_PEAK_PAIRS
+#undef FIB_EACH_SUM
 
 }  // namespace HWY_NAMESPACE
 }  // namespace fib::kernels

@@ -9,9 +9,10 @@
 
 #include <type_traits>
 
-#include "base/caches.h"
+#include "base/processor.h"
 #include "kernels/simd/accumulate-inl.h"
 #include "kernels/simd/dots-inl.h"
+#include "kernels/simd/summaries-inl.h"
 #include "kernels/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,7 +27,7 @@ HWY_INLINE auto head_rows(const V& view, TileIndex at) {
 /// Scratch of one value per pair of the panel.
 template <class T>
 HWY_INLINE T* strip_scratch(const Panel& p, Buffer<T>& buffer) {
-  return buffer.ensure(p.strips.size() * static_cast<size_t>(lanes<T>()));
+  return buffer.ensure(p.vectors() * static_cast<size_t>(lanes<T>()));
 }
 template <class T>
 HWY_INLINE T* loose_scratch(const Panel& p, Buffer<T>& buffer) {
@@ -45,7 +46,19 @@ void sum_class_rows(Workspace<T>& ws, Rows<const T> other, int64_t channels, con
   }
 }
 
-/// Calls visit(query, query_step, key, key_step, values, count) for every strip and every loose pair of a panel.
+/// Values of pairs across an edge of the grid become `fill`.
+template <class T>
+HWY_INLINE void fill_masked(const Panel& p, T* strips, T fill) {
+  const Tag<T> d;
+  for (const Panel::Masked& m : p.masked) {
+    T* at = strips + m.strip * hn::Lanes(d);
+    const auto counts = hn::LoadMaskBits(d, reinterpret_cast<const uint8_t*>(&m.lanes));
+    hn::Store(hn::IfThenElse(counts, hn::Load(d, at), hn::Set(d, fill)), d, at);
+  }
+}
+
+/// Calls visit(query, query_step, key, key_step, values, count) for every strip, every summary and every loose pair of
+/// a panel.
 template <class T, class Visit>
 HWY_INLINE void for_each_run(const Panel& p, bool self_is_query, T* strips, T* loose, const Visit& visit) {
   const int64_t n = lanes<T>();
@@ -57,6 +70,8 @@ HWY_INLINE void for_each_run(const Panel& p, bool self_is_query, T* strips, T* l
     }
     strips += n;
   }
+  for (int64_t i = 0; i < p.summaries; ++i, strips += n)
+    visit(p.self, int64_t{1}, p.first_summary + i, int64_t{0}, strips, n);
   for (int64_t t = 0; t < p.loose(); ++t) {
     const int64_t self = p.self + p.lane[static_cast<size_t>(t)] * p.self_step, other = p.token[static_cast<size_t>(t)];
     visit(self_is_query ? self : other, int64_t{0}, self_is_query ? other : self, int64_t{0}, loose + t, int64_t{1});
@@ -127,6 +142,14 @@ struct PairTerms {
                    }
                  });
   }
+
+  /// The same for values of summaries alone, [summaries, lanes].
+  void drop_summaries(const Panel& p, T* values) const {
+    for (int64_t s = 0; drops && s < p.summaries; ++s) {
+      for (int64_t i = 0; i < lanes<T>(); ++i, ++values)
+        *values = stream.bits(p.self + i, p.first_summary + s) < threshold ? T(0) : *values * kept;
+    }
+  }
 };
 
 /// The other rows of a tile, from the thread's own copy where that pays: copied as the blocks advance, so that the rows
@@ -144,9 +167,7 @@ class OtherRows {
         tokens_(tokens),
         channels_(channels),
         cls_(n.cls),
-        reach_(!n.head->pairs.empty()    ? tokens
-               : n.head->offsets.empty() ? 0
-                                         : n.head->offsets.back()) {
+        reach_(n.head->pairs.empty() ? n.head->reach() : tokens) {
     if (copy_ != nullptr) copy_->open(call.id, rows_, tokens, channels, cls_);
     if (copy_ == nullptr && !far_apart(rows_.stride, channels)) find_far_offsets(n);
   }
@@ -215,6 +236,7 @@ void walk_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
   pass.prepare(range.begin, end);
   for (int64_t t = range.begin; t < end; t += n) {
     collect_block(others, t, HWY_MIN(n, end - t), n, ws.panel);
+    ws.panel.first_summary = s.key_tokens;
     pass.fetch_next(t + n);
     scored.fetch_after(t + n, ws.panel.next);
     summed.fetch_after(t + n, ws.panel.next);

@@ -14,7 +14,8 @@ namespace HWY_NAMESPACE {
 
 const TileTable<float>& tiles_f32() {
   static const TileTable<float> table{hwy::TargetName(HWY_TARGET), walk_tile<float, ForwardTile<float>>,
-                                      walk_tile<float, QueryGradients<float>>, walk_tile<float, KeyGradients<float>>};
+                                      walk_tile<float, QueryGradients<float>>, walk_tile<float, KeyGradients<float>>,
+                                      average_tiles<float>};
   return table;
 }
 

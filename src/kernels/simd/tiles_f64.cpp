@@ -15,7 +15,7 @@ namespace HWY_NAMESPACE {
 const TileTable<double>& tiles_f64() {
   static const TileTable<double> table{hwy::TargetName(HWY_TARGET), walk_tile<double, ForwardTile<double>>,
                                        walk_tile<double, QueryGradients<double>>,
-                                       walk_tile<double, KeyGradients<double>>};
+                                       walk_tile<double, KeyGradients<double>>, average_tiles<double>};
   return table;
 }
 

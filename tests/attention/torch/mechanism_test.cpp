@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "bench/memory.h"
+#include "bench/measure.h"
 
 namespace fib::attention {
 namespace {
@@ -74,6 +74,27 @@ at::Tensor kept_by_rank(const at::Tensor& scores, int64_t k) {
   return scores.unsqueeze(-2).gt(scores.unsqueeze(-1)).sum(-1).lt(k);
 }
 
+/// Which share of a tile's mean each token is, [S,T].
+at::Tensor shares_of_tiles(const SupportSet& set) {
+  const Tiling& tiling = *set.summaries();
+  const at::Tensor inside = at::zeros({tiling.count(), set.key_tokens()}, at::kDouble);
+  for (int64_t p = 0; p < set.patches(); ++p) inside[tiling.tile_of(p)][set.cls() + p] = 1.0;
+  return inside / inside.sum(1, true);
+}
+
+/// Those of kept pairs, and those of summaries spread over the tokens that they are the means of.
+at::Tensor weights_with_summaries(const Inputs& in, const at::Tensor& scores, const SupportSet& set, double scale) {
+  const at::Tensor shares = shares_of_tiles(set);
+  const at::Tensor means = at::einsum("st,bhtd->bhsd", {shares, in.k});
+  const at::Tensor sizes = shares.gt(0).sum(1).to(at::kDouble);
+  const at::Tensor of_means = scores_of({in.q, means, in.v, {}}, scale) + sizes.log();
+  at::Tensor seen = at::ones({set.num_heads(), set.query_tokens(), set.summaries()->count()}, at::kBool);
+  seen.narrow(1, 0, set.cls()).fill_(false);
+  const at::Tensor all = weights_of_kept(at::cat({scores, of_means}, -1), at::cat({kept_by(set), seen}, -1));
+  return all.narrow(-1, 0, set.key_tokens()) +
+         at::einsum("bhqs,st->bhqt", {all.narrow(-1, set.key_tokens(), set.summaries()->count()), shares});
+}
+
 at::Tensor oracle_weights(const Mechanism& attention, const Inputs& in) {
   const std::string& name = attention.spec().name;
   const double scale = attention.geometry().score_scale();
@@ -90,7 +111,8 @@ at::Tensor oracle_weights(const Mechanism& attention, const Inputs& in) {
   const at::Tensor scores = scores_of(in, scale);
   if (name == "full") return weights_of_kept(scores, at::ones({}, at::kBool));
   if (name == "topk") return weights_of_kept(scores, kept_by_rank(scores.detach(), 3));
-  return weights_of_kept(scores, kept_by(layer_support(attention.spec(), attention.geometry())));
+  const SupportSet set = layer_support(attention.spec(), attention.geometry());
+  return set.summaries() ? weights_with_summaries(in, scores, set, scale) : weights_of_kept(scores, kept_by(set));
 }
 
 /// [B,Tq,H·e]
@@ -134,6 +156,33 @@ TEST_F(EveryMechanism, computes_its_definition) {
       expect_output_and_gradients(*attention, random_inputs(attention->geometry()));
     }
   }
+}
+
+TEST_F(EveryMechanism, that_is_a_support_takes_neighbors_and_summaries) {
+  for (const MechanismInfo& m : mechanisms()) {
+    if (!m.support_set) continue;
+    for (const char* options : {":grid=3", ":summaries=2x3", ":grid=5,summaries=4x4"}) {
+      SCOPED_TRACE(m.name + options);
+      for (int64_t cls : {0, 1, 2}) {
+        const MechanismPtr attention = make_double(m.name + options, geometry({4, 5}, {4, 5}, cls));
+        expect_output_and_gradients(*attention, random_inputs(attention->geometry()));
+      }
+    }
+  }
+}
+
+TEST_F(EveryMechanism, has_neighbors_where_keys_are_pooled_and_no_summaries) {
+  const Geometry pooled = geometry({4, 6}, {2, 3});
+  const MechanismPtr attention = make_double("fibottention:grid=3", pooled);
+  expect_output_and_gradients(*attention, random_inputs(pooled));
+  EXPECT_THROW(make(AttentionSpec::parse("fibottention:summaries=2x2"), pooled), std::invalid_argument);
+}
+
+TEST_F(EveryMechanism, with_summaries_refuses_what_has_no_meaning_there) {
+  Geometry biased = geometry();
+  biased.bias = true;
+  EXPECT_THROW(make(AttentionSpec::parse("local:summaries=2x2"), biased), std::invalid_argument);
+  EXPECT_THROW(make(AttentionSpec::parse("local:summaries=2x2,masking=zero"), geometry()), std::invalid_argument);
 }
 
 TEST_F(EveryMechanism, takes_fewer_keys_than_queries_and_more) {
