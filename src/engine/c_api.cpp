@@ -17,12 +17,36 @@ void require_pointers(bool all) {
   if (!all) throw std::invalid_argument("a pointer that must not be null is null");
 }
 
+void check_arrays(const float* samples, int64_t values, const float* logits, int64_t results) {
+  const auto from = reinterpret_cast<uintptr_t>(samples), to = reinterpret_cast<uintptr_t>(logits);
+  if (from % alignof(float) != 0 || to % alignof(float) != 0)
+    throw std::invalid_argument("samples and logits must be aligned to 4 bytes");
+  if (from < to + static_cast<uintptr_t>(results) * sizeof(float) &&
+      to < from + static_cast<uintptr_t>(values) * sizeof(float))
+    throw std::invalid_argument("samples and logits must not overlap");
+}
+
 }  // namespace
 
 fib_status fib_engine_load(const char* file, fib_engine** engine) {
   return guarded([&] {
     require_pointers(file != nullptr && engine != nullptr);
     *engine = new fib_engine{fib::engine::Engine(file)};
+  });
+}
+
+fib_status fib_engine_load_within(const char* file, int64_t max_memory, int64_t max_work, fib_engine** engine) {
+  return guarded([&] {
+    require_pointers(file != nullptr && engine != nullptr);
+    *engine = new fib_engine{fib::engine::Engine(file, {max_memory, max_work})};
+  });
+}
+
+fib_status fib_engine_requirements(const fib_engine* engine, int64_t* memory, int64_t* work) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && memory != nullptr && work != nullptr);
+    const fib::engine::Requirements needed = fib::engine::requirements(engine->engine.content().programs);
+    *memory = needed.memory, *work = needed.work;
   });
 }
 
@@ -57,6 +81,7 @@ fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t coun
     const int64_t most = engine->engine.content().most_samples;
     if (count < 1 || count > most)
       throw std::invalid_argument(fmt::format("{} samples, accepted are 1 to {}", count, most));
+    check_arrays(samples, count * program.sample_elements(), logits, count * program.classes);
     engine->engine.run(program, {samples, static_cast<size_t>(count * program.sample_elements())},
                        {logits, static_cast<size_t>(count * program.classes)});
   });

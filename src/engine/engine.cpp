@@ -27,14 +27,23 @@ std::byte* make_arena(const FibContent& content) {
 
 }  // namespace
 
-Engine::Engine(const std::filesystem::path& file)
+Engine::Engine(const std::filesystem::path& file, const Limits& limits)
     : file_(file),
       content_(read_fib_metadata(file_.metadata(), file_.tensors(), file.string())),
-      arena_(make_arena(content_), std::free) {
+      arena_(nullptr, std::free) {
+  const auto refuse = [&](const std::exception& error) {
+    throw std::runtime_error(fmt::format("cannot run '{}': {}", file.string(), error.what()));
+  };
+  try {
+    check_limits(requirements(content_.programs), limits);
+  } catch (const std::exception& error) {
+    refuse(error);
+  }
+  arena_.reset(make_arena(content_));
   try {
     for (const Program& p : content_.programs) bound_.push_back(bind(p));
   } catch (const std::invalid_argument& error) {
-    throw std::runtime_error(fmt::format("cannot run '{}': {}", file.string(), error.what()));
+    refuse(error);
   }
 }
 
@@ -52,7 +61,7 @@ Engine::Bound Engine::bind(const Program& program) {
       bound.memory.base[i] = const_cast<std::byte*>(file_.find(b.tensor)->bytes.data());
   }
   bound.steps.reserve(program.steps.size());
-  for (const Step& step : program.steps) bound.steps.push_back(bind_step(step, program));
+  for (const Step& step : program.steps) bound.steps.push_back(row_of(step.kind).bind(step, program));
   return bound;
 }
 
@@ -71,8 +80,8 @@ void Engine::run(const Program& program, std::span<const float> samples, std::sp
   const auto classes = static_cast<size_t>(program.classes);
   const size_t batch = samples.size() / per_sample;
   if (batch == 0 || samples.size() % per_sample != 0 || logits.size() != batch * classes)
-    throw std::invalid_argument(fmt::format("{} values are no samples of {}, or {} no room for their logits",
-                                            samples.size(), fmt::join(program.sample, " x "), logits.size()));
+    throw std::invalid_argument(fmt::format("{} values and {} logits, expected a multiple of {} and {} for each sample",
+                                            samples.size(), logits.size(), fmt::join(program.sample, " x "), classes));
   if (static_cast<int64_t>(batch) > content_.most_samples)
     throw std::invalid_argument(
         fmt::format("a batch of {}, this model was compiled for up to {}", batch, content_.most_samples));

@@ -12,34 +12,15 @@
 #include <vector>
 
 #include "engine/fib_file.h"
+#include "engine/limits.h"
 
 namespace fib::engine {
-
-/// Where the buffers of a program are while it runs.
-class Memory {
- public:
-  std::vector<std::byte*> base;  ///< by buffer
-
-  template <class T>
-  T* values(const Operand& o) const {
-    return reinterpret_cast<T*>(base[static_cast<size_t>(o.buffer)]) + o.offset;
-  }
-  float* floats(const Operand& o) const { return values<float>(o); }
-  /// Null for an operand that is not given.
-  float* optional(const Operand& o) const { return o.given() ? floats(o) : nullptr; }
-};
-
-/// A step that is ready to be carried out.
-using BoundStep = std::function<void(const Memory&)>;
-/// A step of a program, both of which must outlive what is returned. Throws std::invalid_argument where its attention
-/// cannot be.
-BoundStep bind_step(const Step& step, const Program& program);
 
 /// One call at a time; for calls from several threads load the file once for each.
 class Engine {
  public:
-  /// Throws std::runtime_error with one line where the file cannot be read or run.
-  explicit Engine(const std::filesystem::path& file);
+  /// Throws std::runtime_error with one line where the file cannot be read or run within the limits.
+  explicit Engine(const std::filesystem::path& file, const Limits& limits = {});
 
   const FibContent& content() const { return content_; }
   /// The program for images, or frames, of this size; throws std::invalid_argument with the sizes there are.

@@ -8,10 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/parse_json.h"
-#include "base/printable.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "fibottention/pattern.h"
+#include "engine/step_fields.h"
 
 namespace fib::engine {
 namespace {
@@ -39,28 +38,32 @@ Json to_json(const Buffer& b) {
   return json;
 }
 
-Json to_json(const Operand& o) { return {o.buffer, o.offset, o.sizes, o.strides}; }
-
-Json to_json(const Window& w) {
-  return {{"kernel", w.kernel}, {"stride", w.stride}, {"padding", w.padding}, {"groups", w.groups}};
-}
-
-Json to_json(const attention::Geometry& g) {
-  Json json{{"heads", g.heads},
-            {"head_dim", g.head_dim},
-            {"value_dim", g.value_dim},
-            {"cls", g.cls},
-            {"query_grid", {g.query_grid.height, g.query_grid.width}},
-            {"key_grid", {g.key_grid.height, g.key_grid.width}},
-            {"bias", g.bias}};
-  if (g.layer) json["layer"] = *g.layer;
-  if (g.scale) json["scale"] = *g.scale;
+Json to_json(const Operand& o) {
+  Json json{o.buffer, o.offset, o.sizes, o.strides};
+  if (o.advance != 0) json.push_back(o.advance);
   return json;
 }
 
-bool has_window(StepKind kind) {
-  return kind == StepKind::conv2d || kind == StepKind::depthwise || kind == StepKind::max_pool2d;
-}
+/// Writes attributes into a step's object.
+class FieldWriter final : public StepFields {
+ public:
+  explicit FieldWriter(Json& json) : json_(json) {}
+  void integer(const char* name, int64_t& value, Range) override { json_[name] = value; }
+  void integer(const char* name, std::optional<int64_t>& value, Range) override {
+    if (value) json_[name] = *value;
+  }
+  void number(const char* name, double& value) override { json_[name] = value; }
+  void number(const char* name, std::optional<double>& value) override {
+    if (value) json_[name] = *value;
+  }
+  void flag(const char* name, bool& value) override { json_[name] = value; }
+  void text(const char* name, std::string& value) override { json_[name] = value; }
+  void pair(const char* name, std::array<int64_t, 2>& value, Range) override { json_[name] = value; }
+  std::unique_ptr<StepFields> group(const char* name) override { return std::make_unique<FieldWriter>(json_[name]); }
+
+ private:
+  Json& json_;
+};
 
 Json to_json(const Step& s) {
   Json json{{"step", name_of(s.kind)}};
@@ -68,9 +71,12 @@ Json to_json(const Step& s) {
     if (s.operands[i].given()) json[name_of(static_cast<Role>(i))] = to_json(s.operands[i]);
   }
   if (s.function != Function::none) json["function"] = name_of(s.function);
-  if (s.kind == StepKind::layer_norm) json["epsilon"] = s.number;
-  if (has_window(s.kind)) json["window"] = to_json(s.window);
-  if (s.kind == StepKind::attention) json["attention"] = s.attention, json["geometry"] = to_json(s.geometry);
+  if (const auto fields = row_of(s.kind).fields) {
+    Step copy = s;  // one list of fields reads and writes
+    FieldWriter writer(json);
+    fields(writer, copy);
+  }
+  for (const Step& inner : s.body) json["body"].push_back(to_json(inner));
   return json;
 }
 
@@ -90,7 +96,7 @@ Json to_json(const Program& p) {
 
 constexpr size_t kMostListed = size_t{1} << 20;
 
-int64_t integer(const Json& json, int64_t least, int64_t most, const char* what) {
+int64_t read_integer(const Json& json, int64_t least, int64_t most, const char* what) {
   if (!json.is_number_integer() || json.get<int64_t>() < least || json.get<int64_t>() > most ||
       (json.is_number_unsigned() && json.get<uint64_t>() > static_cast<uint64_t>(most)))
     throw std::runtime_error(fmt::format("{} must be an integer from {} to {}", what, least, most));
@@ -103,14 +109,8 @@ std::vector<int64_t> integers(const Json& json, const char* what) {
   if (!json.is_array() || json.size() > 8) throw std::runtime_error(fmt::format("{} must be up to 8 integers", what));
   std::vector<int64_t> values;
   values.reserve(json.size());
-  for (const Json& item : json) values.push_back(integer(item, 0, kMost, what));
+  for (const Json& item : json) values.push_back(read_integer(item, 0, kMost, what));
   return values;
-}
-
-std::array<int64_t, 2> two(const Json& json, const char* what) {
-  const std::vector<int64_t> values = integers(json, what);
-  if (values.size() != 2) throw std::runtime_error(fmt::format("{} must be two integers", what));
-  return {values[0], values[1]};
 }
 
 const Json& list(const Json& json, const char* what) {
@@ -124,47 +124,53 @@ Buffer buffer_of(const Json& json) {
   const auto* found = std::find(std::begin(kBufferKinds), std::end(kBufferKinds), kind);
   if (found == std::end(kBufferKinds)) throw std::runtime_error("no buffer is of kind " + in_quotes(kind));
   b.kind = static_cast<Buffer::Kind>(found - std::begin(kBufferKinds));
-  b.elements = integer(json.at("elements"), 1, kMost, "elements");
-  if (b.kind == Buffer::Kind::arena) b.offset = integer(json.at("offset"), 0, kMost, "offset");
+  b.elements = read_integer(json.at("elements"), 1, kMost, "elements");
+  if (b.kind == Buffer::Kind::arena) b.offset = read_integer(json.at("offset"), 0, kMost, "offset");
   if (b.kind == Buffer::Kind::tensor) b.tensor = json.at("tensor").get<std::string>();
   return b;
 }
 
 Operand operand_of(const Json& json) {
-  if (!json.is_array() || json.size() != 4)
-    throw std::runtime_error("an operand must be [buffer, offset, sizes, strides]");
+  if (!json.is_array() || (json.size() != 4 && json.size() != 5))
+    throw std::runtime_error("an operand must be [buffer, offset, sizes, strides], or these and an advance");
   Operand o;
-  o.buffer = static_cast<int32_t>(integer(json[0], 0, static_cast<int64_t>(kMostListed), "buffer"));
-  o.offset = integer(json[1], 0, kMost, "offset");
+  o.buffer = static_cast<int32_t>(read_integer(json[0], 0, static_cast<int64_t>(kMostListed), "buffer"));
+  o.offset = read_integer(json[1], 0, kMost, "offset");
   o.sizes = integers(json[2], "sizes");
   o.strides = integers(json[3], "strides");
+  if (json.size() == 5) o.advance = read_integer(json[4], 0, kMost, "advance");
   return o;
 }
 
-Window window_of(const Json& json) {
-  return {two(json.at("kernel"), "kernel"), two(json.at("stride"), "stride"), two(json.at("padding"), "padding"),
-          integer(json.at("groups"), 1, 1 << 20, "groups")};
-}
+/// Reads attributes from a step's object.
+class FieldReader final : public StepFields {
+ public:
+  explicit FieldReader(const Json& json) : json_(json) {}
+  void integer(const char* name, int64_t& value, Range range) override {
+    value = read_integer(json_.at(name), range.least, range.most, name);
+  }
+  void integer(const char* name, std::optional<int64_t>& value, Range range) override {
+    if (json_.contains(name)) integer(name, value.emplace(), range);
+  }
+  void number(const char* name, double& value) override {
+    value = json_.at(name).get<double>();
+    if (!std::isfinite(value)) throw std::runtime_error(fmt::format("{} must be a number", name));
+  }
+  void number(const char* name, std::optional<double>& value) override {
+    if (json_.contains(name)) number(name, value.emplace());
+  }
+  void flag(const char* name, bool& value) override { value = json_.at(name).get<bool>(); }
+  void text(const char* name, std::string& value) override { value = json_.at(name).get<std::string>(); }
+  void pair(const char* name, std::array<int64_t, 2>& value, Range range) override {
+    const Json& list = json_.at(name);
+    if (!list.is_array() || list.size() != 2) throw std::runtime_error(fmt::format("{} must be two integers", name));
+    for (size_t i = 0; i < 2; ++i) value[i] = read_integer(list[i], range.least, range.most, name);
+  }
+  std::unique_ptr<StepFields> group(const char* name) override { return std::make_unique<FieldReader>(json_.at(name)); }
 
-attention::Geometry geometry_of(const Json& json) {
-  attention::Geometry g;
-  g.heads = integer(json.at("heads"), 1, kMaxHeads, "heads");
-  g.head_dim = integer(json.at("head_dim"), 1, 1 << 16, "head_dim");
-  g.value_dim = integer(json.at("value_dim"), 1, 1 << 16, "value_dim");
-  g.cls = integer(json.at("cls"), 0, kMaxClassTokens, "cls");
-  const auto query = two(json.at("query_grid"), "query_grid"), key = two(json.at("key_grid"), "key_grid");
-  for (int64_t side : {query[0], query[1], key[0], key[1]}) {
-    if (side < 1 || side > (1 << 15)) throw std::runtime_error(fmt::format("a grid cannot have side {}", side));
-  }
-  g.query_grid = {query[0], query[1]}, g.key_grid = {key[0], key[1]};
-  g.bias = json.at("bias").get<bool>();
-  if (json.contains("layer")) g.layer = integer(json["layer"], 0, 1 << 20, "layer");
-  if (json.contains("scale")) {
-    g.scale = json["scale"].get<double>();
-    if (!std::isfinite(*g.scale)) throw std::runtime_error("scale must be a number");
-  }
-  return g;
-}
+ private:
+  const Json& json_;
+};
 
 Step step_of(const Json& json) {
   Step s;
@@ -174,11 +180,12 @@ Step step_of(const Json& json) {
     if (found != json.end()) s.operands[i] = operand_of(*found);
   }
   if (json.contains("function")) s.function = function_named(json["function"].get<std::string>());
-  if (s.kind == StepKind::layer_norm) s.number = json.at("epsilon").get<double>();
-  if (has_window(s.kind)) s.window = window_of(json.at("window"));
-  if (s.kind == StepKind::attention) {
-    s.attention = json.at("attention").get<std::string>();
-    s.geometry = geometry_of(json.at("geometry"));
+  if (const auto fields = row_of(s.kind).fields) {
+    FieldReader reader(json);
+    fields(reader, s);
+  }
+  if (json.contains("body")) {
+    for (const Json& inner : list(json["body"], "body")) s.body.push_back(step_of(inner));
   }
   return s;
 }
@@ -199,19 +206,22 @@ void bind_tensor(Buffer& b, std::span<const TensorView> tensors) {
 }
 
 std::vector<int64_t> sample_of(const Json& json) {
-  constexpr int64_t kMostChannels = 4096, kMostSide = 16384;
+  constexpr int64_t kMostChannels = 4096, kMostSide = 16384, kMostValues = int64_t{1} << 28;
   std::vector<int64_t> sample = integers(json, "input");
   const auto within = [](int64_t size) { return size >= 1 && size <= kMostSide; };
   if ((sample.size() != 3 && sample.size() != 4) || sample[0] > kMostChannels || !std::ranges::all_of(sample, within))
     throw std::runtime_error("input must be channels, height and width, or channels, frames, height and width");
+  if (checked_product(sample) > kMostValues)
+    throw std::runtime_error(
+        fmt::format("an input of {} values, accepted are up to {}", fmt::join(sample, " x "), kMostValues));
   return sample;
 }
 
 Program program_of(const Json& json, std::span<const TensorView> tensors) {
   Program p;
   p.sample = sample_of(json.at("input"));
-  p.classes = integer(json.at("classes"), 1, 1 << 24, "classes");
-  p.arena_elements = integer(json.at("arena"), 0, kMost, "arena");
+  p.classes = read_integer(json.at("classes"), 1, 1 << 24, "classes");
+  p.arena_elements = read_integer(json.at("arena"), 0, kMost, "arena");
   const Json &buffers = list(json.at("buffers"), "buffers"), &steps = list(json.at("steps"), "steps");
   p.buffers.reserve(buffers.size());
   p.steps.reserve(steps.size());
@@ -224,7 +234,7 @@ Program program_of(const Json& json, std::span<const TensorView> tensors) {
   return p;
 }
 
-const std::string& told(const TensorMetadata& metadata, const char* key) {
+const std::string& metadata_value(const TensorMetadata& metadata, const char* key) {
   const auto found = metadata.find(key);
   if (found == metadata.end()) throw std::runtime_error(fmt::format("its metadata has no '{}'", key));
   return found->second;
@@ -232,13 +242,13 @@ const std::string& told(const TensorMetadata& metadata, const char* key) {
 
 void check_format(const TensorMetadata& metadata) {
   if (!metadata.contains(kFormatKey)) throw std::runtime_error("it is no compiled model; fib compile makes one");
-  const std::string& text = told(metadata, kFormatKey);
+  const std::string& text = metadata_value(metadata, kFormatKey);
   if (text != fmt::format("{}", kFibFormat))
     throw std::runtime_error(
         fmt::format("it has format {}, this program reads format {}", in_quotes(text), kFibFormat));
 }
 
-/// They are one model: whoever knows what one of them takes and gives knows it of all.
+/// All are one model at several sizes: what one takes and gives holds for all.
 void check_alike(const std::vector<Program>& programs) {
   const Program& first = programs.front();
   for (const Program& p : programs) {
@@ -250,12 +260,12 @@ void check_alike(const std::vector<Program>& programs) {
 FibContent content_of(const TensorMetadata& metadata, std::span<const TensorView> tensors) {
   check_format(metadata);
   FibContent content;
-  content.precision = precision_named(told(metadata, kPrecisionKey));
-  const auto batch = parse_number<int64_t>(told(metadata, kBatchKey));
+  content.precision = precision_named(metadata_value(metadata, kPrecisionKey));
+  const auto batch = parse_number<int64_t>(metadata_value(metadata, kBatchKey));
   if (!batch || *batch < 1 || *batch > kMostSamples)
     throw std::runtime_error(fmt::format("its batch must be from 1 to {}", kMostSamples));
   content.most_samples = *batch;
-  const Json programs = parse_json<Json>(told(metadata, kProgramsKey));
+  const Json programs = parse_json<Json>(metadata_value(metadata, kProgramsKey));
   for (const Json& p : list(programs, "programs")) content.programs.push_back(program_of(p, tensors));
   if (content.programs.empty()) throw std::runtime_error("it holds no steps");
   check_alike(content.programs);
@@ -265,7 +275,7 @@ FibContent content_of(const TensorMetadata& metadata, std::span<const TensorView
   return content;
 }
 
-/// nlohmann's words for what is wrong, without its own numbering.
+/// nlohmann's message without its own numbering.
 std::string plain(const Json::exception& error) {
   const std::string text = error.what();
   const size_t end = text.find("] ");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .fib file: a safetensors file whose metadata holds the steps, so that anyone can look into it. Read in place from
-// a mapped file, as untrusted input: after reading, every step is known to stay inside its tensors and its arena.
+// The .fib file: a safetensors file whose metadata holds the steps, which any reader of that format lists. Read in
+// place from a mapped file, as untrusted input: after reading, every step is known to stay inside its tensors and its
+// arena.
 #pragma once
 
 #include <filesystem>
@@ -14,9 +15,9 @@
 namespace fib::engine {
 
 /// What files written here carry; others are refused.
-inline constexpr int64_t kFibFormat = 1;
+inline constexpr int64_t kFibFormat = 2;
 
-/// Of the weights of linear layers and, in int8, of what they meet. bf16 stores weights in half the room; sums are
+/// Of the weights of linear layers and of what they meet, where the processor multiplies that; sums of bf16 are
 /// float32.
 enum class Precision { f32, bf16, int8 };
 const char* name_of(Precision precision);

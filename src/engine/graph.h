@@ -13,10 +13,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "attention/geometry.h"
+#include "engine/attributes.h"
+#include "engine/operators.h"
 
 namespace fib::engine {
 
@@ -43,7 +44,7 @@ using ValueId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 
 struct Value {
-  std::string name;  ///< of a parameter, for those who look into a file; unique among constants
+  std::string name;  ///< of a parameter, kept in files; unique among constants
   Shape shape;
   std::shared_ptr<const float> data;  ///< the elements of a constant, whose shape is fixed; null for what is computed
 
@@ -51,30 +52,7 @@ struct Value {
   std::span<const float> elements() const { return {data.get(), static_cast<size_t>(engine::elements(shape, 1))}; }
 };
 
-/// What a node may be. Inputs are named in brackets, `?` marks those that may be kNoValue; each has one output.
-enum class Op {
-  linear,      ///< (x [...,K], weight [N,K], bias? [N]) -> [...,N]
-  matmul,      ///< (a [...,M,K], b [...,K,N]) -> [...,M,N]; what stands before is broadcast
-  conv2d,      ///< (x [n,C,h,w], weight [D,C/groups,kh,kw], bias? [D]); Conv2d
-  max_pool2d,  ///< (x [n,C,h,w]); Pool2d; what is padded is -inf
-  layer_norm,  ///< (x [...,C], weight [C], bias [C]); LayerNorm, over the last dimension
-  softmax,     ///< (x); Axis
-  gelu,        ///< (x), with the error function
-  sigmoid,     ///< (x)
-  relu,        ///< (x)
-  add,         ///< (a, b); broadcast as in NumPy, so are sub and mul
-  sub,
-  mul,
-  mean,       ///< (x); Axes, which are dropped
-  reshape,    ///< (x) to the shape of the output
-  permute,    ///< (x); Permute
-  slice,      ///< (x); Slice
-  concat,     ///< (x, y, ...); Axis
-  roll,       ///< (x); Roll
-  expand,     ///< (x) to the shape of the output, where x has ones
-  attention,  ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
-              ///< Attention
-};
+// ---- Attributes of operators; operators.h says which operator has which ------------------------------------------
 
 struct Conv2d {
   std::array<int64_t, 2> stride{1, 1}, padding{0, 0};
@@ -132,17 +110,16 @@ struct Attention {
   friend bool operator==(const Attention&, const Attention&) = default;
 };
 
-using Attributes = std::variant<std::monostate, Conv2d, Pool2d, LayerNorm, Axis, Axes, Permute, Slice, Roll, Attention>;
-
 struct Node {
   Op op = Op::add;
   std::vector<ValueId> inputs;
   ValueId output = kNoValue;
   Attributes attributes;
 
+  /// Attributes of this type, which a valid node has.
   template <class T>
   const T& as() const {
-    return std::get<T>(attributes);
+    return *attributes.get<T>();
   }
 };
 
@@ -155,8 +132,8 @@ struct Graph {
   const Shape& shape(ValueId id) const { return values[static_cast<size_t>(id)].shape; }
 };
 
-/// "linear", as it is written in messages and files.
-const char* name_of(Op op);
+/// As NumPy broadcasts; an empty shape where the two do not fit.
+Shape broadcast(const Shape& a, const Shape& b);
 
 /// Throws std::invalid_argument with one line that names the node and what is wrong with it: an index outside, a value
 /// that is read before it is computed or computed twice, attributes of another operator, shapes that do not agree.

@@ -47,7 +47,7 @@ Lowerer::Layer Lowerer::layer_of(const Node& node, int64_t rows) {
   if (!constant(node.inputs[1])) throw std::invalid_argument("a linear layer's weights must be constant");
   const std::vector<int64_t> weight = shape(node.inputs[1]);
   Layer layer{{}, {}, bias_of(node), weight[0], weight[1]};
-  pack_layer(layer, name(node.inputs[1]), value(node.inputs[1]).elements(), rows > 1 ? precision_ : Precision::f32);
+  pack_layer(layer, name(node.inputs[1]), value(node.inputs[1]).elements(), precision_for(rows, weight[1]));
   return layer;
 }
 
@@ -55,10 +55,10 @@ void Lowerer::pack_layer(Layer& layer, const std::string& called, std::span<cons
   const auto keep = [&](TensorType type, std::span<const std::byte> bytes) {
     return tensor(tensors_.add(called, type, {bytes.begin(), bytes.end()}), type);
   };
-  if (precision == Precision::int8 && layer.depth <= kMaxInt8Depth) {
+  if (precision == Precision::int8) {
     const PackedInt8 packed = pack_int8(values, layer.columns, layer.depth);
     layer.weights = keep(TensorType::i8, std::as_bytes(std::span(packed.weights)));
-    layer.scale = floats(called + ".scale", packed.column_scale);
+    layer.scale = floats(called + ".scale", packed.columns);
   } else if (precision == Precision::bf16) {
     const std::vector<Bfloat16> packed = pack_bfloat16(values, layer.columns, layer.depth);
     layer.weights = keep(TensorType::bf16, std::as_bytes(std::span(packed)));
@@ -67,10 +67,38 @@ void Lowerer::pack_layer(Layer& layer, const std::string& called, std::span<cons
   }
 }
 
-void Lowerer::add_linear(const Layer& layer, const Operand& x, const Fused& fused, const Operand& out) {
+Precision Lowerer::precision_for(int64_t rows, int64_t depth) const {
+  const bool can = precision_ != Precision::int8 || depth <= kMaxInt8Depth;
+  return rows > 1 && can ? precision_ : Precision::f32;
+}
+
+bool Lowerer::leave_norm_to_linear(size_t n) {
+  const Node& norm = graph_.nodes[n];
+  const auto next = sole_consumer(norm.output);
+  if (!next || graph_.nodes[*next].op != Op::linear || graph_.nodes[*next].inputs[0] != norm.output) return false;
+  const std::vector<int64_t> sides = shape(norm.output);
+  const int64_t depth = sides.back(), rows = product_of(sides) / depth;
+  if (precision_for(rows, depth) == Precision::f32 || !constant(norm.inputs[1]) || !constant(norm.inputs[2]))
+    return false;
+  norms_[norm.output] = n;
+  return true;
+}
+
+Lowerer::Input Lowerer::input_of(const Node& node) {
+  const auto norm = norms_.find(node.inputs[0]);
+  if (norm == norms_.end()) return {as_rows(view(node.inputs[0]))};
+  const Node& of = graph_.nodes[norm->second];
+  return {as_rows(view(of.inputs[0])), &of};
+}
+
+void Lowerer::add_linear(const Layer& layer, const Input& input, const Fused& fused, const Operand& out) {
   Step& s = add_step(StepKind::linear);
-  s.at(Role::x) = x, s.at(Role::weights) = layer.weights, s.at(Role::scale) = layer.scale;
+  s.at(Role::x) = input.x, s.at(Role::weights) = layer.weights, s.at(Role::scale) = layer.scale;
   s.at(Role::bias) = layer.bias, s.at(Role::out) = out;
+  if (input.norm != nullptr) {
+    s.at(Role::norm_weights) = view(input.norm->inputs[1]), s.at(Role::norm_bias) = view(input.norm->inputs[2]);
+    s.attributes = input.norm->as<LayerNorm>();
+  }
   if (fused.residual) s.at(Role::residual) = *fused.residual;
   s.function = fused.function;
   add_scratch(s);
@@ -78,24 +106,25 @@ void Lowerer::add_linear(const Layer& layer, const Operand& x, const Fused& fuse
 
 void Lowerer::lower_linear(size_t n) {
   const Node& node = graph_.nodes[n];
-  const Operand x = as_rows(view(node.inputs[0]));
-  const Layer layer = layer_of(node, x.sizes[0]);
+  const Input input = input_of(node);
+  const int64_t rows = input.x.sizes[0];
+  const Layer layer = layer_of(node, rows);
   Fused fused = fuse_activation(node.output);
   const auto next = sole_consumer(fused.output);
   if (fused.function == Function::gelu && next && graph_.nodes[*next].op == Op::linear &&
       graph_.nodes[*next].inputs[0] == fused.output)
-    return lower_mlp(x, layer, fused, *next);
+    return lower_mlp(input, layer, fused, *next);
   fuse_residual(fused);
-  const Operand out = fresh({x.sizes[0], layer.columns});
-  add_linear(layer, x, fused, out);
+  const Operand out = fresh({rows, layer.columns});
+  add_linear(layer, input, fused, out);
   set(fused.output, dense(out.buffer, shape(fused.output)));
 }
 
-void Lowerer::lower_mlp(const Operand& x, const Layer& first, const Fused& hidden_tail, size_t n) {
+void Lowerer::lower_mlp(const Input& input, const Layer& first, const Fused& hidden_epilogue, size_t n) {
   const Node& node = graph_.nodes[n];
   done_[n] = true;
-  const int64_t rows = x.sizes[0], blocks = (rows + kMlpRows - 1) / kMlpRows;
-  const int64_t block = std::min(rows, ((rows + blocks - 1) / blocks + 11) / 12 * 12);
+  const int64_t rows = input.x.sizes[0], blocks = (rows + kMlpRows - 1) / kMlpRows;
+  const int64_t block = std::min(rows, ((rows + blocks - 1) / blocks + 15) / 16 * 16);
   const Layer second = layer_of(node, rows);
   Fused fused = fuse_activation(node.output);
   fuse_residual(fused);
@@ -103,14 +132,12 @@ void Lowerer::lower_mlp(const Operand& x, const Layer& first, const Fused& hidde
   const int64_t stride = first.columns % 1024 == 0 ? first.columns + kPanelColumns : first.columns;
   const int32_t hidden = arena(block * stride);
   const Operand out = fresh({rows, second.columns});
-  for (int64_t row = 0; row < rows; row += block) {
-    const int64_t now = std::min(block, rows - row);
-    const Operand middle{hidden, 0, {now, first.columns}, {stride, 1}};
-    add_linear(first, rows_from(x, row, now), hidden_tail, middle);
-    Fused part = fused;
-    if (part.residual) part.residual = rows_from(*part.residual, row, now);
-    add_linear(second, middle, part, rows_from(out, row, now));
-  }
+  const Operand middle{hidden, 0, {block, first.columns}, {stride, 1}};
+  add_linear(first, {first_block(input.x, block), input.norm}, hidden_epilogue, middle);
+  Fused part = fused;
+  if (part.residual) part.residual = first_block(*part.residual, block);
+  add_linear(second, {middle}, part, first_block(out, block));
+  if (block < rows) make_row_blocks(2, {rows, block});
   set(fused.output, dense(out.buffer, shape(fused.output)));
 }
 

@@ -22,9 +22,7 @@ struct Lifetime {
 std::vector<Lifetime> lifetimes(const Program& program) {
   std::vector<Lifetime> lives(program.buffers.size());
   for (size_t s = 0; s < program.steps.size(); ++s) {
-    for (const Operand& o : program.steps[s].operands) {
-      if (o.given()) lives[static_cast<size_t>(o.buffer)].touch(s);
-    }
+    for_operands(program.steps[s], [&](const Operand& o) { lives[static_cast<size_t>(o.buffer)].touch(s); });
   }
   return lives;
 }

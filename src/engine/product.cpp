@@ -8,12 +8,16 @@
 #include <cmath>
 #include <limits>
 
-#include "base/caches.h"
+#include "base/checked.h"
 #include "base/parallel.h"
+#include "base/processor.h"
 #include "engine/simd_table.h"
+#include "kernels/extensions.h"
 
 namespace fib::engine {
 namespace {
+
+int64_t rounded_up(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
 
 /// The depth whose panel takes three quarters of the first-level cache.
 int64_t depth_block(int64_t bytes_per_depth) {
@@ -47,12 +51,28 @@ void for_tiles(const TileGrid& grid, const Visit& visit) {
   parallel_tasks(grid.tiles(), [&](int64_t i) { visit(grid.tile(i)); });
 }
 
-template <class Weight>
-void run_float_sums(const FloatSums<Weight>& product, FloatTileFunction<Weight> tile_function) {
-  const int64_t block = std::min(depth_block(kPanelColumns * 4), std::max<int64_t>(1, product.shape.depth));
-  const TileGrid grid(product.shape, simd_table().rows, block * 4);
-  for_tiles(grid, [&](const ProductTile& tile) { tile_function(product, tile, block); });
+/// The first way of a table that the processor has and that can do this depth.
+template <class AnyProduct, size_t kWays>
+const ProductWay<AnyProduct>& way_for(const ProductWay<AnyProduct> (&ways)[kWays], int64_t depth) {
+  const uint32_t there = kernels::extensions();
+  size_t i = 0;
+  while (ways[i].tile == nullptr || (ways[i].needs & ~there) != 0 || depth % ways[i].depth_multiple != 0) ++i;
+  return ways[i];
 }
+
+/// A panel's part of the depth stays in the first-level cache and the rows in the second. `weight_bytes` and
+/// `row_bytes` are those of one value.
+template <class AnyProduct>
+void run_by(const ProductWay<AnyProduct>& way, const AnyProduct& product, int64_t weight_bytes, int64_t row_bytes) {
+  const int64_t depth = std::max<int64_t>(1, product.shape.depth);
+  const int64_t most = depth_block(kPanelColumns * weight_bytes);
+  const int64_t blocks = (depth + most - 1) / most;
+  const int64_t block = rounded_up((depth + blocks - 1) / blocks, 64);
+  const TileGrid grid(product.shape, way.rows, std::min(block, depth) * row_bytes);
+  for_tiles(grid, [&](const ProductTile& tile) { way.tile(product, tile, block); });
+}
+
+}  // namespace
 
 Bfloat16 to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
@@ -60,62 +80,118 @@ Bfloat16 to_bfloat16(float value) {
   return static_cast<Bfloat16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-}  // namespace
-
-int32_t activation_limit(int64_t depth) {
+int32_t word_limit(int64_t depth) {
   constexpr int64_t kTenBits = 1023, kLargestWeight = 127;
   return static_cast<int32_t>(
       std::min(kTenBits, std::numeric_limits<int32_t>::max() / (kLargestWeight * std::max<int64_t>(1, depth))));
 }
 
-void run_product(const FloatProduct& product) { run_float_sums(product, simd_table().float_tile); }
-void run_product(const Bfloat16Product& product) { run_float_sums(product, simd_table().bfloat16_tile); }
-
-void run_product(const Int8Product& product) {
-  const SimdTable& table = simd_table();
-  const int64_t block = std::min(depth_block(kPanelColumns), paired_depth(product.shape.depth));
-  const TileGrid grid(product.shape, table.rows, block * 2);
-  for_tiles(grid, [&](const ProductTile& tile) { table.int8_tile(product, tile, block); });
+template <>
+RowFormat row_format<float>(int64_t) {
+  return RowFormat::float32;
+}
+template <>
+RowFormat row_format<Bfloat16>(int64_t depth) {
+  const ProductWay<Bfloat16Product>& way = way_for(simd_table().bfloat16, depth);
+  const bool slow = way.needs == kernels::kAvx512Bf16 && !kernels::bfloat16_pairs_are_fast();
+  return slow ? RowFormat::float32 : way.format;
+}
+template <>
+RowFormat row_format<int8_t>(int64_t depth) {
+  return way_for(simd_table().int8, depth).format;
 }
 
-void quantize_rows(const RowQuantizer& quantizer) {
+// Rows that lie a multiple of 1 KB apart would share few lines of the first-level cache. AMX reads whole tiles of 16
+// rows and 64 bytes.
+int64_t row_stride(int64_t depth) {
+  const int64_t whole = rounded_up(depth, 64);
+  return whole % 1024 == 0 ? whole + 64 : whole;
+}
+int64_t prepared_floats(int64_t rows, int64_t depth) {
+  const Checked all = (Checked(rows) + 15).value() / 16 * 16;
+  return (all * ((Checked(depth) + 128).value() / 64 * 64 / 2 + 2)).value();
+}
+PreparedRows prepared_rows(float* room, int64_t rows, int64_t depth) {
+  const int64_t all = rounded_up(rows, 16);
+  float* const scale = room + all * row_stride(depth) / 2;
+  return {room, scale, reinterpret_cast<int32_t*>(scale + all)};
+}
+
+void prepare_rows(const RowSource& source, RowFormat format, const PreparedRows& into) {
   constexpr int64_t kRowsPerTask = 16;
-  const SimdTable& table = simd_table();
-  parallel_tasks((quantizer.rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t i) {
-    table.quantize(quantizer, i * kRowsPerTask, std::min(quantizer.rows, (i + 1) * kRowsPerTask));
+  const RowWriters& writers = simd_table().prepare;
+  const RowWriters::Function write = format == RowFormat::bytes   ? writers.bytes
+                                     : format == RowFormat::words ? writers.words
+                                                                  : writers.bfloat16;
+  parallel_tasks((source.rows + kRowsPerTask - 1) / kRowsPerTask, [&](int64_t i) {
+    write(source, into, i * kRowsPerTask, std::min(source.rows, (i + 1) * kRowsPerTask));
   });
 }
 
+void run_product(const FloatProduct& product) { run_by(simd_table().float32, product, 4, 4); }
+
+void run_product(const Bfloat16Product& product) {
+  const auto& ways = simd_table().bfloat16;
+  if (product.format == RowFormat::float32) return run_by(ways[std::size(ways) - 1], product, 4, 4);
+  run_by(way_for(ways, product.shape.depth), product, 2, 2);
+}
+
+void run_product(const Int8Product& product) {
+  const auto& ways = simd_table().int8;
+  if (product.format == RowFormat::words) return run_by(ways[std::size(ways) - 1], product, 1, 2);
+  run_by(way_for(ways, product.shape.depth), product, 1, 1);
+}
+
+namespace {
+
+/// Where the weight of a column at a depth lies among those of its type.
+template <class Weight>
+size_t packed_place(int64_t column, int64_t k, int64_t depth) {
+  constexpr int64_t kUnit = kDepthUnit<Weight>;
+  const int64_t panel = column / kPanelColumns * packed_depth<Weight>(depth) * kPanelColumns;
+  return static_cast<size_t>(panel + (k / kUnit * kPanelColumns + column % kPanelColumns) * kUnit + k % kUnit);
+}
+
+template <class Weight>
+std::vector<Weight> room_for(int64_t columns, int64_t depth) {
+  return std::vector<Weight>(static_cast<size_t>(panels_of(columns) * packed_depth<Weight>(depth) * kPanelColumns));
+}
+
+}  // namespace
+
 std::vector<float> pack_weights(std::span<const float> weights, int64_t columns, int64_t depth) {
-  std::vector<float> packed(static_cast<size_t>(panels_of(columns) * depth * kPanelColumns));
+  auto packed = room_for<float>(columns, depth);
   for (int64_t n = 0; n < columns; ++n) {
-    float* into = packed.data() + n / kPanelColumns * depth * kPanelColumns + n % kPanelColumns;
-    for (int64_t k = 0; k < depth; ++k) into[k * kPanelColumns] = weights[static_cast<size_t>(n * depth + k)];
+    for (int64_t k = 0; k < depth; ++k)
+      packed[packed_place<float>(n, k, depth)] = weights[static_cast<size_t>(n * depth + k)];
   }
   return packed;
 }
 
 std::vector<Bfloat16> pack_bfloat16(std::span<const float> weights, int64_t columns, int64_t depth) {
-  const std::vector<float> packed = pack_weights(weights, columns, depth);
-  std::vector<Bfloat16> rounded(packed.size());
-  std::ranges::transform(packed, rounded.begin(), to_bfloat16);
-  return rounded;
+  auto packed = room_for<Bfloat16>(columns, depth);
+  for (int64_t n = 0; n < columns; ++n) {
+    for (int64_t k = 0; k < depth; ++k)
+      packed[packed_place<Bfloat16>(n, k, depth)] = to_bfloat16(weights[static_cast<size_t>(n * depth + k)]);
+  }
+  return packed;
 }
 
 PackedInt8 pack_int8(std::span<const float> weights, int64_t columns, int64_t depth) {
-  const int64_t padded = paired_depth(depth);
-  PackedInt8 packed{std::vector<int8_t>(static_cast<size_t>(panels_of(columns) * padded * kPanelColumns)),
-                    std::vector<float>(static_cast<size_t>(panels_of(columns) * kPanelColumns))};
+  const auto filled = static_cast<size_t>(panels_of(columns) * kPanelColumns);
+  PackedInt8 packed{room_for<int8_t>(columns, depth), std::vector<float>(2 * filled)};
   for (int64_t n = 0; n < columns; ++n) {
     const std::span row = weights.subspan(static_cast<size_t>(n * depth), static_cast<size_t>(depth));
-    float top = 0;
-    for (float value : row) top = std::max(top, std::abs(value));
-    packed.column_scale[static_cast<size_t>(n)] = top / 127.0f;
-    int8_t* into = packed.weights.data() + n / kPanelColumns * padded * kPanelColumns + n % kPanelColumns * 2;
-    for (int64_t k = 0; k < depth && top > 0; ++k) {
-      into[k / 2 * 2 * kPanelColumns + k % 2] =
-          static_cast<int8_t>(std::lrint(row[static_cast<size_t>(k)] / top * 127.0f));
+    float most = 0;
+    for (float value : row) most = std::max(most, std::abs(value));
+    packed.columns[static_cast<size_t>(n)] = most / 127.0f;
+    int64_t sum = 0;
+    for (int64_t k = 0; k < depth && most > 0; ++k) {
+      const auto rounded = static_cast<int8_t>(std::lrint(row[static_cast<size_t>(k)] / most * 127.0f));
+      packed.weights[packed_place<int8_t>(n, k, depth)] = rounded;
+      sum += rounded;
     }
+    packed.columns[filled + static_cast<size_t>(n)] = static_cast<float>(sum);
   }
   return packed;
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compiled model: a short list of steps on strided arrays, what a .fib file holds and the engine runs. One sample at
-// a time: weights are packed, so a second sample gains nothing from the first one's company.
+// a time: weights are packed, so batching gives no speed-up.
 //
 // Letters: M rows, N columns, K depth of a product; n samples of an operator (windows count as samples), C channels,
 // h and w of an image, T tokens, H heads, d and e channels of a query and of a value.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "attention/geometry.h"
 #include "base/checked.h"
 #include "base/safetensors.h"
+#include "engine/attributes.h"
+#include "engine/operators.h"
 #include "engine/product.h"
 
 namespace fib::engine {
@@ -39,51 +40,54 @@ struct Operand {
   int32_t buffer = -1;
   int64_t offset = 0;
   std::vector<int64_t> sizes, strides;
+  int64_t advance = 0;  ///< in the body of row_blocks: elements from one block to the next
 
   bool given() const { return buffer >= 0; }
   int64_t elements() const;
 };
 
-enum class StepKind {
-  linear,      ///< out [M,N] = tail(x [M,K] · weights), in the precision of the weights; int8 has scale and scratch
-  attention,   ///< out [n,H,Tq,e] from q [n,H,Tq,d], k and v; `attention` and `geometry` say which
-  layer_norm,  ///< of the rows of x [M,C]; `number` is epsilon
-  unary,       ///< out = function(x), element by element
-  binary,      ///< out = x function y; broadcast by strides of 0
-  softmax,     ///< along the last dimension of x
-  mean,        ///< out [...] of x [..., ...] over the dimensions that x has behind those of out
-  copy,        ///< out = x
-  matmul,      ///< out [...,M,N] = x [...,M,K] · y [...,K,N]
-  conv2d,      ///< out [n,h',w',D] of x [n,C,h,w]; weights packed, one matrix for each group
-  depthwise,   ///< the same with as many groups as channels: weights [kh,kw,C]
-  max_pool2d   ///< out [n,h',w',C] of x [n,C,h,w]
-};
-
-enum class Function { none, gelu, relu, sigmoid, add, subtract, multiply };
-
 /// What an operand is for.
-enum class Role { x, y, q, k, v, weights, scale, bias, residual, scratch, out };
-inline constexpr size_t kRoles = 11;
+enum class Role { x, y, q, k, v, weights, scale, bias, residual, norm_weights, norm_bias, scratch, out };
+inline constexpr size_t kRoles = 13;
 
-/// Of convolutions and pools.
+/// Attributes of convolutions and pools.
 struct Window {
   std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
   int64_t groups = 1;
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// Attributes of row_blocks: so many rows in blocks of `block`, the last of which may be shorter.
+struct RowBlocks {
+  int64_t rows = 0, block = 0;
+  friend bool operator==(const RowBlocks&, const RowBlocks&) = default;
 };
 
 struct Step {
   StepKind kind = StepKind::copy;
   std::array<Operand, kRoles> operands;
-  Function function = Function::none;  ///< unary, binary; of the tail of a product: none, gelu or relu
-  double number = 0;
-  Window window;
-  std::string attention;
-  attention::Geometry geometry;
+  Function function = Function::none;
+  Attributes attributes;
+  std::vector<Step> body;  ///< of row_blocks
 
   const Operand& at(Role role) const { return operands[static_cast<size_t>(role)]; }
   Operand& at(Role role) { return operands[static_cast<size_t>(role)]; }
   bool has(Role role) const { return at(role).given(); }
+  /// Attributes of this type, which a step that was checked has.
+  template <class T>
+  const T& as() const {
+    return *attributes.get<T>();
+  }
 };
+
+/// Its operands, and those of its body.
+template <class Visit>
+void for_operands(const Step& step, const Visit& visit) {
+  for (const Operand& o : step.operands) {
+    if (o.given()) visit(o);
+  }
+  for (const Step& inner : step.body) for_operands(inner, visit);
+}
 
 /// The steps for samples of one size.
 struct Program {
@@ -100,22 +104,32 @@ struct Program {
   int64_t sample_elements() const;
 };
 
-const char* name_of(StepKind kind);
-const char* name_of(Function function);
 const char* name_of(Role role);
-/// Throw std::invalid_argument for a name that does not exist.
-StepKind step_kind(const std::string& name);
-Function function_named(const std::string& name);
 
-/// The side of a window's output along one axis.
-int64_t window_steps(const Window& window, size_t axis, int64_t side);
-/// Elements of scratch that a step needs.
-int64_t scratch_elements(const Step& step);
-/// Rows of a convolution that are laid out as a matrix at a time.
-int64_t convolution_rows(const Step& step);
+/// Of a step that computes each element of its output by itself, or row by row.
+inline StepCost cost_of_output(const Step& step, const Program&) {
+  return {Checked(step.at(Role::out).elements()) * kElementWork};
+}
+
+/// Elements of scratch that a step of a program needs.
+int64_t scratch_elements(const Step& step, const Program& program);
 
 /// Throws std::runtime_error with one line about the first step that reads or writes outside a buffer, reads what no
 /// step before it has written, or whose shapes do not agree: after it every step may be carried out without a check.
 void check_program(const Program& program);
+
+/// Where the buffers of a program are while it runs.
+class Memory {
+ public:
+  std::vector<std::byte*> base;  ///< by buffer
+
+  template <class T>
+  T* values(const Operand& o) const {
+    return reinterpret_cast<T*>(base[static_cast<size_t>(o.buffer)]) + o.offset;
+  }
+  float* floats(const Operand& o) const { return values<float>(o); }
+  /// Null for an operand that is not given.
+  float* optional(const Operand& o) const { return o.given() ? floats(o) : nullptr; }
+};
 
 }  // namespace fib::engine

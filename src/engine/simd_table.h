@@ -12,15 +12,28 @@ struct ProductTile {
   int64_t row, row_end, panel, panel_end;
 };
 
-template <class Weight>
-using FloatTileFunction = void (*)(const FloatSums<Weight>&, const ProductTile&, int64_t depth_block);
+/// Products of one kind by one kind of instructions.
+template <class AnyProduct>
+struct ProductWay {
+  uint32_t needs;          ///< kernels::Extension
+  RowFormat format;        ///< of the rows it reads
+  int64_t rows;            ///< of a register tile
+  int64_t depth_multiple;  ///< of the depths it can do
+  void (*tile)(const AnyProduct&, const ProductTile&, int64_t depth_block);
+};
 
+/// Where rows of activations are written by which function.
+struct RowWriters {
+  using Function = void (*)(const RowSource&, const PreparedRows&, int64_t begin, int64_t end);
+  Function bfloat16, words, bytes;
+};
+
+/// The best first, the last needs nothing. A way that a target does not have has no function.
 struct SimdTable {
-  int64_t rows;  ///< of a register tile
-  FloatTileFunction<float> float_tile;
-  FloatTileFunction<Bfloat16> bfloat16_tile;
-  void (*int8_tile)(const Int8Product&, const ProductTile&, int64_t depth_block);
-  void (*quantize)(const RowQuantizer&, int64_t begin, int64_t end);
+  ProductWay<FloatProduct> float32;
+  ProductWay<Bfloat16Product> bfloat16[3];
+  ProductWay<Int8Product> int8[3];
+  RowWriters prepare;
   void (*layer_norm)(const NormRows&, int64_t begin, int64_t end);
   void (*softmax)(const float* x, float* out, int64_t count);
   void (*gelu)(const float* x, float* out, int64_t count);

@@ -12,6 +12,15 @@
 
 namespace fib::engine {
 
+/// Without the last `count` dimensions.
+inline Operand outer(const Operand& o, size_t count) {
+  Operand part = o;
+  part.sizes.resize(o.sizes.size() - count);
+  part.strides.resize(o.strides.size() - count);
+  if (part.sizes.empty()) part.sizes = {1}, part.strides = {0};
+  return part;
+}
+
 /// The places of element i of kArrays arrays. Dimensions that lie one behind the other in all of them are one.
 template <size_t kArrays>
 class Positions {

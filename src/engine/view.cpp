@@ -94,10 +94,10 @@ std::optional<Operand> rows_of(const Operand& from) {
   return o;
 }
 
-Operand rows_from(const Operand& matrix, int64_t begin, int64_t count) {
+Operand first_block(const Operand& matrix, int64_t block) {
   Operand part = matrix;
-  part.offset += begin * matrix.strides[0];
-  part.sizes[0] = count;
+  part.advance = matrix.sizes[0] > block ? block * matrix.strides[0] : 0;
+  part.sizes[0] = block;
   return part;
 }
 

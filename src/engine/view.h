@@ -21,7 +21,7 @@ Operand broadcast(const Operand& operand, const std::vector<int64_t>& sizes);
 std::optional<Operand> reshaped(const Operand& operand, const std::vector<int64_t>& sizes);
 /// As a matrix [M,C] with consecutive values in its rows; none where values would have to move.
 std::optional<Operand> rows_of(const Operand& operand);
-/// Rows [begin, begin + count) of a matrix.
-Operand rows_from(const Operand& matrix, int64_t begin, int64_t count);
+/// The first block of a matrix's rows, in the body of row_blocks if there are more.
+Operand first_block(const Operand& matrix, int64_t block);
 
 }  // namespace fib::engine

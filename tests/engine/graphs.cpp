@@ -119,6 +119,20 @@ Graph convolutional() {
   return b.graph;
 }
 
+Graph mlp(int64_t side) {
+  GraphBuilder b;
+  constexpr int64_t kDim = 24, kHidden = 40;
+  const int64_t tokens = side * side;
+  const ValueId pixels = b.node(Op::reshape, {b.input({1, 3, side, side})}, {1, 3, tokens});
+  const ValueId rows = b.node(Op::permute, {pixels}, {1, tokens, 3}, Permute{{0, 2, 1}});
+  const ValueId x = b.linear("embed", rows, {1, tokens, 3}, 3, kDim);
+  const ValueId hidden = b.linear("fc1", b.norm("norm", x, {1, tokens, kDim}), {1, tokens, kDim}, kDim, kHidden);
+  const ValueId bent = b.node(Op::gelu, {hidden}, {1, tokens, kHidden});
+  const ValueId y = b.node(Op::add, {x, b.linear("fc2", bent, {1, tokens, kHidden}, kHidden, kDim)}, {1, tokens, kDim});
+  b.graph.outputs = {b.linear("head", b.node(Op::mean, {y}, {1, kDim}, Axes{{1}}), {1, kDim}, kDim, 5)};
+  return b.graph;
+}
+
 Graph of_clips() {
   GraphBuilder b;
   const ValueId frames = b.node(Op::permute, {b.input({1, 3, 2, 8, 8})}, {1, 2, 3, 8, 8}, Permute{{0, 2, 1, 3, 4}});

@@ -17,6 +17,9 @@ engine::Graph transformer(const std::string& attention, const TransformerWidth& 
 /// Convolutions of all kinds, pool, gate, roll, softmax, matmul and concatenation on images [3,12,12]; 7 classes.
 engine::Graph convolutional();
 
+/// The MLP of a block on images [3,side,side], each pixel a token: its mean and a classifier of 5 classes.
+engine::Graph mlp(int64_t side);
+
 /// A convolution over the frames of clips [3,2,8,8], and their mean; 3 classes.
 engine::Graph of_clips();
 

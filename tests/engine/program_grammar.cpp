@@ -42,6 +42,7 @@ class Grammar {
     program_.arena_elements = one_of<int64_t>({16, 16, 1 << 14, power(32), power(33)});
     const uint64_t steps = 1 + choices_.below(3);
     for (uint64_t i = 0; i < steps; ++i) add_step();
+    if (!often()) add_blocks();
     Step last;
     last.at(Role::x) = operand(input_, {16}, true), last.at(Role::out) = operand(output_, {16}, true);
     program_.steps.push_back(last);
@@ -106,6 +107,21 @@ class Grammar {
     program_.steps.push_back(std::move(s));
   }
 
+  /// The last step in blocks of rows.
+  void add_blocks() {
+    Step loop;
+    loop.kind = StepKind::row_blocks;
+    const std::vector<int64_t> rows = program_.steps.back().at(Role::out).sizes;
+    const int64_t block = std::max<int64_t>(1, often() && !rows.empty() ? rows[0] : size());
+    loop.attributes = engine::RowBlocks{often() ? block : one_of<int64_t>({2, 3, power(32), power(62)}), block};
+    loop.body = {program_.steps.back()};
+    for (const Role role : {Role::x, Role::out, Role::weights}) {
+      Operand& o = loop.body[0].at(role);
+      if (o.given() && often()) o.advance = static_cast<int64_t>(std::min<Wide>(Wide{block} * o.strides[0], power(62)));
+    }
+    program_.steps.back() = loop;
+  }
+
   void fill(Step& s) {
     switch (s.kind) {
       case StepKind::linear:
@@ -140,14 +156,15 @@ class Grammar {
     scratch(s);
   }
   void attention(Step& s) {
-    s.attention = one_of<const char*>({"full", "topk:k=1", "fibottention", "no_such"});
-    auto& g = s.geometry;
+    engine::Attention a{one_of<const char*>({"full", "topk:k=1", "fibottention", "no_such"}), {}, false};
+    auto& g = a.geometry;
     g.heads = size(), g.head_dim = g.value_dim = size(), g.cls = one_of<int64_t>({0, 1});
     g.query_grid = {size(), size()}, g.key_grid = often() ? g.query_grid : fib::attention::Grid{size(), size()};
     const Wide tokens = Wide{g.query_grid.height} * g.query_grid.width + g.cls;
     const auto t = static_cast<int64_t>(std::min<Wide>(tokens, power(50)));
     for (const Role role : {Role::q, Role::k, Role::v}) read(s, role, {1, g.heads, t, g.head_dim});
     write(s, {1, g.heads, t, g.value_dim});
+    s.attributes = a;
   }
   void matmul(Step& s) {
     const int64_t m = size(), k = size(), n = size();
@@ -161,11 +178,12 @@ class Grammar {
     read(s, Role::y, sizes);
     write(s, sizes);
     if (s.kind != StepKind::layer_norm) return;
+    s.attributes = engine::LayerNorm{};
     weights(s, Role::weights);
     weights(s, Role::bias);
   }
   void window(Step& s) {
-    auto& w = s.window;
+    engine::Window w;
     w.kernel = pair({1, 1, 3, 5461, 1 << 14}), w.stride = pair({1, 2, 5461, 1 << 14});
     w.padding = pair({0, 1, 5461, 1 << 14}), w.groups = often() ? 1 : std::max<int64_t>(1, size());
     const int64_t channels = often() ? odd_size() : size(), h = one_of<int64_t>({1, 1, 4, 1 << 14}),
@@ -175,6 +193,7 @@ class Grammar {
     };
     read(s, Role::x, {1, channels, h, width});
     write(s, {1, steps(0, h), steps(1, width), s.kind == StepKind::conv2d ? size() : channels});
+    s.attributes = w;
     if (s.kind == StepKind::max_pool2d) return;
     weights(s, Role::weights);
     if (!often()) weights(s, Role::bias);
@@ -193,8 +212,8 @@ class Bounds {
 
   std::string run() {
     for (const Step& s : program_.steps) {
-      for (size_t i = 0; i < engine::kRoles; ++i) strided(s, static_cast<Role>(i));
-      packed(s);
+      check(s, 1, 1);
+      for (const Step& inner : s.body) check(inner, s.as<engine::RowBlocks>().rows, s.as<engine::RowBlocks>().block);
     }
     return found_;
   }
@@ -203,16 +222,22 @@ class Bounds {
   const Program& program_;
   std::string found_;
 
+  /// In the body of a loop, with all rows and those of a block.
+  void check(const Step& s, Wide rows, Wide block) {
+    for (size_t i = 0; i < engine::kRoles; ++i) strided(s, static_cast<Role>(i), rows - block);
+    if (s.body.empty()) packed(s);
+  }
+
   void need(const Step& s, Role role, Wide elements) {
     const Operand& o = s.at(role);
     if (!o.given() && (role == Role::bias || role == Role::scale)) return;
     const Wide there = o.given() ? program_.buffers[static_cast<size_t>(o.buffer)].elements - Wide{o.offset} : 0;
     if (elements > there) found_ = fmt::format("{} of {}", name_of(role), name_of(s.kind));
   }
-  void strided(const Step& s, Role role) {
+  void strided(const Step& s, Role role, Wide more_rows) {
     const Operand& o = s.at(role);
     if (!o.given()) return;
-    Wide last = 0;
+    Wide last = o.advance > 0 ? more_rows * o.strides[0] : 0;
     for (size_t d = 0; d < o.sizes.size(); ++d) last += (Wide{o.sizes[d]} - 1) * o.strides[d];
     need(s, role, last + 1);
   }
@@ -229,11 +254,12 @@ class Bounds {
       if (int8) need(s, Role::scratch, x[0] * (depth / 2 + 1));
     }
     if (s.kind == StepKind::layer_norm) need(s, Role::weights, x[1]), need(s, Role::bias, x[1]);
-    const Wide taps = Wide{s.window.kernel[0]} * s.window.kernel[1];
+    const engine::Window window = s.attributes.get<engine::Window>() ? s.as<engine::Window>() : engine::Window{};
+    const Wide taps = Wide{window.kernel[0]} * window.kernel[1];
     if (s.kind == StepKind::depthwise) need(s, Role::weights, taps * x[1]), need(s, Role::bias, x[1]);
     if (s.kind == StepKind::conv2d) {
-      const Wide depth = x[1] / s.window.groups * taps, positions = Wide{out[0]} * out[1] * out[2];
-      need(s, Role::weights, panels(out[3] / s.window.groups) * depth * s.window.groups);
+      const Wide depth = x[1] / window.groups * taps, positions = Wide{out[0]} * out[1] * out[2];
+      need(s, Role::weights, panels(out[3] / window.groups) * depth * window.groups);
       need(s, Role::bias, panels(out[3]));
       need(s, Role::scratch, std::min<Wide>(1024, positions) * depth);
     }

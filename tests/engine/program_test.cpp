@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "engine/engine.h"
 #include "engine/lower.h"
@@ -74,7 +75,7 @@ Program one_step(const Step& step, int64_t arena) {
 Step huge_convolution() {
   Step s;
   s.kind = StepKind::conv2d;
-  s.window = {{16384, 16384}, {5461, 5461}, {16384, 16384}, 1};
+  s.attributes = Window{{16384, 16384}, {5461, 5461}, {16384, 16384}, 1};
   s.at(Role::x) = {0, 0, {1, kHuge, 1, 1}, {0, 0, 0, 0}};
   s.at(Role::weights) = {3, 0, {16}, {1}};
   s.at(Role::out) = {2, 0, {1, 4, 4, 16}, {256, 64, 16, 1}};
@@ -115,16 +116,55 @@ TEST(CheckProgram, refuses_a_product_whose_packed_matrix_is_larger_than_any_mode
   EXPECT_TRUE(test::mentions(refusal(p), "68719476736 values when it is packed"));
 }
 
+/// An MLP in blocks of rows, and its loop.
+struct BlockedMlp {
+  TensorStore tensors;
+  Program program = lower(test::mlp(30), Precision::f32, tensors);
+  Step& loop = *std::ranges::find(program.steps, StepKind::row_blocks, &Step::kind);
+};
+
+TEST(CheckProgram, refuses_rows_in_blocks_that_leave_their_buffers) {
+  const auto spoiled = [](const std::function<void(Step&)>& spoil) {
+    BlockedMlp mlp;
+    spoil(mlp.loop);
+    return refusal(mlp.program);
+  };
+  EXPECT_EQ(spoiled([](Step&) {}), "");
+  const auto more_rows = [](Step& s) { s.attributes = RowBlocks{901, s.as<RowBlocks>().block}; };
+  EXPECT_TRUE(test::mentions(spoiled(more_rows), "reaches beyond its buffer in the last block"));
+  const auto huge = [](Step& s) { s.attributes = RowBlocks{int64_t{1} << 62, s.as<RowBlocks>().block}; };
+  EXPECT_TRUE(test::mentions(spoiled(huge), "more than 63 bits hold"));
+  const auto other_block = [](Step& s) { s.attributes = RowBlocks{900, s.as<RowBlocks>().block - 1}; };
+  EXPECT_TRUE(test::mentions(spoiled(other_block), "rows of a block: "));
+  const auto faster = [](Step& s) { s.body[0].at(Role::x).advance += 24; };
+  EXPECT_TRUE(test::mentions(spoiled(faster), "x moves by"));
+  const auto weights = [](Step& s) { s.body[0].at(Role::weights).advance = 16; };
+  EXPECT_TRUE(test::mentions(spoiled(weights), "weights has no rows to move along"));
+  const auto nested = [](Step& s) { s.body.push_back(Step(s)); };
+  EXPECT_TRUE(test::mentions(spoiled(nested), "cannot have a body"));
+  const auto other_kind = [](Step& s) { s.body[0].kind = StepKind::matmul; };
+  EXPECT_NE(spoiled(other_kind), "");
+  const auto still = [](Step& s) { s.body[1].at(Role::out).advance = 0; };
+  EXPECT_NE(spoiled(still), "");
+  const auto outside = [](Step& s) { s.kind = StepKind::copy; };
+  EXPECT_TRUE(test::mentions(spoiled(outside), "cannot have a body"));
+}
+
 /// Values that running a program would touch, at most.
 bool is_small(const Program& p) {
   constexpr int64_t kSmall = 4096;
   const auto small = [](int64_t value) { return value <= kSmall; };
   int64_t work = 0;
-  for (const Step& s : p.steps) {
-    for (const Operand& o : s.operands) work += o.given() ? o.elements() : 0;
+  const auto add = [&](const Step& s, int64_t times) {
+    for_operands(s, [&](const Operand& o) { work += o.elements(); });
     if (s.kind == StepKind::linear || s.kind == StepKind::matmul)
-      work += s.at(Role::x).elements() * s.at(Role::out).sizes.back();
-    for (const int64_t side : s.window.kernel) work += side > 3 ? kSmall : 0;
+      work += s.at(Role::x).elements() * s.at(Role::out).sizes.back() * times;
+    if (const auto* window = s.attributes.get<Window>())
+      for (const int64_t side : window->kernel) work += side > 3 ? kSmall : 0;
+  };
+  for (const Step& s : p.steps) {
+    add(s, 1);
+    for (const Step& inner : s.body) add(inner, s.as<RowBlocks>().rows);
   }
   return small(work) && std::ranges::all_of(p.buffers, small, &Buffer::elements);
 }
@@ -137,7 +177,7 @@ void run_steps(const Program& p) {
     values.emplace_back(static_cast<size_t>(b.elements), 0.5f);
     memory.base.push_back(reinterpret_cast<std::byte*>(values.back().data()));
   }
-  for (const Step& s : p.steps) bind_step(s, p)(memory);
+  for (const Step& s : p.steps) row_of(s.kind).bind(s, p)(memory);
 }
 
 TEST(CheckProgram, accepts_only_programs_of_the_grammar_that_stay_inside_their_buffers) {

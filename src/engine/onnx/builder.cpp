@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kIrVersion = 8;                   // of the year of opset 17
 constexpr int64_t kMaxBytes = INT64_C(2130000000);  // protobuf ends at 2^31 - 1; the nodes need a little
 
-void set_shape(onnx::ValueInfoProto& info, const Name& name, const Shape& shape) {
+void set_shape(onnx::ValueInfoProto& info, const OnnxName& name, const Shape& shape) {
   info.set_name(name);
   auto& tensor = *info.mutable_type()->mutable_tensor_type();
   tensor.set_elem_type(onnx::TensorProto::FLOAT);
@@ -51,17 +51,19 @@ OnnxBuilder::OnnxBuilder(int64_t opset) : opset_(opset), graph_(model_.mutable_g
   graph_->set_name("model");
 }
 
-void OnnxBuilder::add_input(const Name& name, const Shape& shape) { set_shape(*graph_->add_input(), name, shape); }
-void OnnxBuilder::add_output(const Name& name, const Shape& shape) { set_shape(*graph_->add_output(), name, shape); }
+void OnnxBuilder::add_input(const OnnxName& name, const Shape& shape) { set_shape(*graph_->add_input(), name, shape); }
+void OnnxBuilder::add_output(const OnnxName& name, const Shape& shape) {
+  set_shape(*graph_->add_output(), name, shape);
+}
 
-std::vector<Name> OnnxBuilder::node_with_outputs(const char* type, const std::vector<Name>& inputs, size_t outputs,
-                                                 const std::vector<OnnxAttribute>& attributes) {
+std::vector<OnnxName> OnnxBuilder::node_with_outputs(const char* type, const std::vector<OnnxName>& inputs,
+                                                     size_t outputs, const std::vector<OnnxAttribute>& attributes) {
   auto& node = *graph_->add_node();
   node.set_op_type(type);
   node.set_name(fmt::format("{}_{}", type, used_[type]++));
-  for (const Name& input : inputs) node.add_input(input);
+  for (const OnnxName& input : inputs) node.add_input(input);
   for (const OnnxAttribute& attribute : attributes) set_attribute(*node.add_attribute(), attribute);
-  std::vector<Name> names;
+  std::vector<OnnxName> names;
   names.reserve(outputs);
   for (size_t i = 0; i < outputs; ++i) {
     names.push_back(fmt::format("{}:{}", node.name(), i));
@@ -70,12 +72,7 @@ std::vector<Name> OnnxBuilder::node_with_outputs(const char* type, const std::ve
   return names;
 }
 
-Name OnnxBuilder::node(const char* type, const std::vector<Name>& inputs,
-                       const std::vector<OnnxAttribute>& attributes) {
-  return node_with_outputs(type, inputs, 1, attributes).front();
-}
-
-void OnnxBuilder::alias(const Name& from, const Name& to) {
+void OnnxBuilder::alias(const OnnxName& from, const OnnxName& to) {
   auto& node = *graph_->add_node();
   node.set_op_type("Identity");
   node.set_name(to);
@@ -88,8 +85,8 @@ void OnnxBuilder::require_room(int64_t bytes) const {
   throw std::runtime_error(fmt::format("the model has more than {} bytes, and an ONNX file holds no more", kMaxBytes));
 }
 
-Name OnnxBuilder::constant(int type, const std::vector<int64_t>& sizes, std::span<const std::byte> bytes,
-                           const std::string& name) {
+OnnxName OnnxBuilder::constant(int type, const std::vector<int64_t>& sizes, std::span<const std::byte> bytes,
+                               const std::string& name) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto key = std::make_tuple(type, sizes, std::hash<std::string_view>()(text));
   const auto [begin, end] = known_.equal_range(key);
@@ -110,22 +107,23 @@ Name OnnxBuilder::constant(int type, const std::vector<int64_t>& sizes, std::spa
   return tensor.name();
 }
 
-Name OnnxBuilder::floats(const std::vector<int64_t>& sizes, std::span<const float> numbers, const std::string& name) {
+OnnxName OnnxBuilder::floats(const std::vector<int64_t>& sizes, std::span<const float> numbers,
+                             const std::string& name) {
   return constant(onnx::TensorProto::FLOAT, sizes, std::as_bytes(numbers), name);
 }
 
-Name OnnxBuilder::integers(const std::vector<int64_t>& numbers) {
+OnnxName OnnxBuilder::integers(const std::vector<int64_t>& numbers) {
   const std::span<const int64_t> view(numbers);
   return constant(onnx::TensorProto::INT64, {static_cast<int64_t>(numbers.size())}, std::as_bytes(view), "");
 }
 
-Name OnnxBuilder::indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers,
-                          const std::string& name) {
+OnnxName OnnxBuilder::indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers,
+                              const std::string& name) {
   return constant(onnx::TensorProto::INT32, sizes, std::as_bytes(numbers), name);
 }
 
-Name OnnxBuilder::booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers,
-                           const std::string& name) {
+OnnxName OnnxBuilder::booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers,
+                               const std::string& name) {
   return constant(onnx::TensorProto::BOOL, sizes, std::as_bytes(numbers), name);
 }
 

@@ -9,52 +9,37 @@
 #include <span>
 #include <string>
 #include <tuple>
-#include <variant>
 #include <vector>
 
-#include "engine/graph.h"
+#include "engine/onnx_node.h"
 
 namespace fib::engine {
 
-/// Of a tensor in the ONNX graph.
-using Name = std::string;
-
-struct OnnxAttribute {
-  const char* name;
-  std::variant<int64_t, float, std::vector<int64_t>> value;
-};
-
-class OnnxBuilder {
+class OnnxBuilder final : public OnnxWriter {
  public:
   explicit OnnxBuilder(int64_t opset);
 
   /// Extents that count samples have the name "batch", or one of their own.
-  void add_input(const Name& name, const Shape& shape);
-  void add_output(const Name& name, const Shape& shape);
-
-  /// The output of a new node.
-  Name node(const char* type, const std::vector<Name>& inputs, const std::vector<OnnxAttribute>& attributes = {});
-  std::vector<Name> node_with_outputs(const char* type, const std::vector<Name>& inputs, size_t outputs,
-                                      const std::vector<OnnxAttribute>& attributes = {});
+  void add_input(const OnnxName& name, const Shape& shape);
+  void add_output(const OnnxName& name, const Shape& shape);
   /// The same tensor under another name.
-  void alias(const Name& from, const Name& to);
-
-  /// Constants; equal ones are held once.
-  Name floats(const std::vector<int64_t>& sizes, std::span<const float> numbers, const std::string& name = "");
-  Name scalar(float number) { return floats({}, {&number, 1}); }
-  Name integers(const std::vector<int64_t>& numbers);
-  Name index(int32_t number) { return indices({}, {&number, 1}); }
-  Name indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers, const std::string& name = "");
-  Name booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers, const std::string& name);
-
-  /// Throws where constants of so many more bytes make a file that ONNX cannot hold; asked before they are made.
-  void require_room(int64_t bytes) const;
-
-  int64_t opset() const { return opset_; }
+  void alias(const OnnxName& from, const OnnxName& to);
   onnx::ModelProto& model() { return model_; }
 
+  int64_t opset() const override { return opset_; }
+  std::vector<OnnxName> node_with_outputs(const char* type, const std::vector<OnnxName>& inputs, size_t outputs,
+                                          const std::vector<OnnxAttribute>& attributes) override;
+  OnnxName floats(const std::vector<int64_t>& sizes, std::span<const float> numbers, const std::string& name) override;
+  OnnxName integers(const std::vector<int64_t>& numbers) override;
+  OnnxName indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers,
+                   const std::string& name) override;
+  OnnxName booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers,
+                    const std::string& name) override;
+  void require_room(int64_t bytes) const override;
+
  private:
-  Name constant(int type, const std::vector<int64_t>& sizes, std::span<const std::byte> bytes, const std::string& name);
+  OnnxName constant(int type, const std::vector<int64_t>& sizes, std::span<const std::byte> bytes,
+                    const std::string& name);
 
   int64_t opset_;
   onnx::ModelProto model_;

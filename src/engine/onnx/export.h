@@ -6,13 +6,9 @@
 #include <map>
 #include <string>
 
-#include "engine/graph.h"
+#include "engine/onnx_node.h"
 
 namespace fib::engine {
-
-/// How attention on a support set is written. Gathers name the keys of every query; a mask names all pairs, as a dense
-/// product is computed and what is outside the support left out.
-enum class AttentionForm { smaller, gather, mask };
 
 struct OnnxOptions {
   int64_t opset = 17;  ///< of the standard operators, 13 to 17; before 17 a layer norm is written in its parts

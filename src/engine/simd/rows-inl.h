@@ -17,15 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace fib::engine {
 namespace HWY_NAMESPACE {
 
-/// visit(where, how many): whole vectors, then what is left.
-template <class Visit>
-HWY_INLINE void for_vectors(int64_t count, const Visit& visit) {
-  const auto n = static_cast<int64_t>(hn::Lanes(FloatTag()));
-  int64_t i = 0;
-  for (; i + n <= count; i += n) visit(i, n);
-  if (i < count) visit(i, count - i);
-}
-
 inline float row_sum(const float* HWY_RESTRICT x, int64_t count) {
   auto sum = hn::Zero(FloatTag());
   for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR { sum = hn::Add(sum, load_columns(x + i, n)); });
@@ -63,9 +54,9 @@ inline void layer_norm_rows(const NormRows& r, int64_t begin, int64_t end) {
 
 inline void softmax_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, int64_t count) {
   const FloatTag d;
-  float top = -std::numeric_limits<float>::infinity();
-  for (int64_t i = 0; i < count; ++i) top = std::max(top, x[i]);
-  const auto highest = hn::Set(d, top);
+  float row_max = -std::numeric_limits<float>::infinity();
+  for (int64_t i = 0; i < count; ++i) row_max = std::max(row_max, x[i]);
+  const auto highest = hn::Set(d, row_max);
   auto sum = hn::Zero(d);
   for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR {
     auto e = kernels::HWY_NAMESPACE::exponential<float>(hn::Sub(load_columns(x + i, n), highest));

@@ -8,10 +8,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <stdexcept>
 
-#include "engine/clean.h"
+#include "engine/simplify.h"
 #include "engine/torch/translate.h"
 
 namespace fib::engine {
@@ -42,29 +41,15 @@ c10::IValue without_values(const c10::IValue& argument) {
   return list;
 }
 
-/// The output of operators that have no meta kernel.
-at::Tensor output_without_kernel(const std::string& name, const c10::IValue* arguments) {
-  static const std::set<std::string> same_shape = {"aten::layer_norm", "aten::batch_norm", "aten::roll"};
-  if (same_shape.contains(name)) return at::empty(arguments[0].toTensor().sizes(), arguments[0].toTensor().options());
-  if (name != "aten::conv2d") return {};
-  const at::Tensor x = arguments[0].toTensor(), weight = arguments[1].toTensor();
-  if (!arguments[4].isIntList()) return {};
-  const std::vector<int64_t> stride = arguments[3].toIntVector(), padding = arguments[4].toIntVector();
-  const auto side = [&](size_t axis) {
-    const auto d = static_cast<int64_t>(axis) + 2;
-    return (x.size(d) + 2 * padding[axis % padding.size()] - weight.size(d)) / stride[axis % stride.size()] + 1;
-  };
-  return at::empty({x.size(0), weight.size(0), side(0), side(1)}, x.options());
-}
-
 /// Calls an operator whose inputs depend on the image, for the shapes of its outputs.
 void call_for_shapes(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const Excluded guard(kMode);
   const size_t count = op.schema().arguments().size();
   const auto arguments = stack->end() - static_cast<ptrdiff_t>(count);
   std::transform(arguments, stack->end(), arguments, [](const c10::IValue& v) { return without_values(v); });
-  const at::Tensor output = output_without_kernel(op.schema().name(), &*arguments);
-  if (!output.defined()) return op.redispatchBoxed(keys, stack);
+  const std::vector<int64_t> sizes = sizes_without_kernel({op.schema().name(), {arguments, stack->end()}, {}});
+  if (sizes.empty()) return op.redispatchBoxed(keys, stack);
+  const at::Tensor output = at::empty(sizes, arguments->toTensor().options());
   torch::jit::drop(*stack, count);
   torch::jit::push(*stack, output);
 }
@@ -76,15 +61,15 @@ void make_constants_on_cpu(Stack::iterator begin, Stack::iterator end) {
   }
 }
 
-/// What every operator passes while a forward is recorded. One that is made of others, and that the graph does not know
-/// by itself, calls these on what it was given.
+/// What every operator passes while a forward is recorded. A composite operator without a rule of its own calls its
+/// parts on what it was given.
 void call_while_recording(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const c10::DispatchKeySet below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kMode);
   const auto begin = stack->end() - static_cast<ptrdiff_t>(op.schema().arguments().size());
   const std::vector<at::Tensor> tensors = tensors_in({begin, stack->end()});
   const bool depends = std::any_of(tensors.begin(), tensors.end(), [](const at::Tensor& t) { return t.is_meta(); });
   const bool composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
-  if (depends && (is_known(op.schema().name()) || !composite)) return call_for_shapes(op, below, stack);
+  if (depends && (has_rule(op.schema().name()) || !composite)) return call_for_shapes(op, below, stack);
   if (!depends) make_constants_on_cpu(begin, stack->end());
   op.redispatchBoxed(below, stack);
 }
@@ -104,11 +89,11 @@ class ShapesOnly {
 
 // ---- The forward as nodes
 
-/// While one lives, what this thread calls of torch is added to a draft. An operator that the graph knows is a node;
+/// While one lives, what this thread calls of torch is added to a builder. An operator that the graph knows is a node;
 /// one that it does not know is looked into, for it may be made of others that it knows.
-class Recorder final : public attention::StandIn {
+class Recorder final : public attention::ForwardHook {
  public:
-  explicit Recorder(Draft& draft) : draft_(draft) {
+  explicit Recorder(GraphBuilder& builder) : builder_(builder) {
     current_ = this;
     handle_ = at::addThreadLocalCallback(at::RecordFunctionCallback(&Recorder::on_start, &Recorder::on_end)
                                              .needsInputs(true)
@@ -123,17 +108,17 @@ class Recorder final : public attention::StandIn {
   Recorder& operator=(const Recorder&) = delete;
 
   /// Torch does not let exceptions of callbacks through.
-  void throw_what_went_wrong() const {
+  void rethrow() const {
     if (error_) std::rethrow_exception(error_);
   }
 
-  at::Tensor forward(const Mechanism& asked, const Inputs& in) override {
-    std::vector<ValueId> ids{draft_.id_of(in.q), draft_.id_of(in.k), draft_.id_of(in.v)};
-    return answered(asked, std::move(ids), in.bias, in.q, false);
+  at::Tensor forward(const Mechanism& mechanism, const Inputs& in) override {
+    std::vector<ValueId> ids{builder_.id_of(in.q), builder_.id_of(in.k), builder_.id_of(in.v)};
+    return recorded(mechanism, std::move(ids), in.bias, in.q, false);
   }
 
-  at::Tensor forward_packed(const Mechanism& asked, const at::Tensor& qkv, const at::Tensor& bias) override {
-    return answered(asked, {draft_.id_of(qkv)}, bias, qkv, true);
+  at::Tensor forward_packed(const Mechanism& mechanism, const at::Tensor& qkv, const at::Tensor& bias) override {
+    return recorded(mechanism, {builder_.id_of(qkv)}, bias, qkv, true);
   }
 
  private:
@@ -169,15 +154,15 @@ class Recorder final : public attention::StandIn {
     }
     frame.call.name = f.name();
     for (const c10::IValue& input : f.inputs()) frame.call.inputs.push_back(input);
-    for (const at::Tensor& t : tensors_in(frame.call.inputs)) frame.depends = frame.depends || draft_.depends(t);
-    frame.closed = !frame.depends || is_known(frame.call.name);
+    for (const at::Tensor& t : tensors_in(frame.call.inputs)) frame.depends = frame.depends || builder_.depends(t);
+    frame.closed = !frame.depends || has_rule(frame.call.name);
     if (!frame.closed) refuse_writing(f);
   }
 
   static void refuse_writing(const at::RecordFunction& f) {
     const auto schema = f.operator_schema();
     if (schema && schema->is_mutable())
-      throw std::runtime_error(fmt::format("recording: {} writes into what the graph has computed", f.name()));
+      throw std::runtime_error(fmt::format("recording: {} writes in place, which a graph cannot hold", f.name()));
   }
 
   void end(const at::RecordFunction& f) {
@@ -187,31 +172,32 @@ class Recorder final : public attention::StandIn {
     if (inside_closed || f.outputs().empty()) return;
     frame.call.outputs = f.outputs();
     if (!frame.depends) return inherit_names(frame.call);
-    if (is_known(frame.call.name)) return translate(frame.call, draft_);
+    if (has_rule(frame.call.name)) return translate(frame.call, builder_);
     for (const at::Tensor& t : tensors_in(frame.call.outputs)) {
-      if (!draft_.depends(t)) throw std::runtime_error(fmt::format("recording: a graph has no {}", frame.call.name));
+      if (!builder_.depends(t))
+        throw std::runtime_error(fmt::format("recording: unsupported operator {}", frame.call.name));
     }
   }
 
   void inherit_names(const TorchCall& call) {
     const std::vector<at::Tensor> from = tensors_in(call.inputs);
     if (from.empty()) return;
-    for (const at::Tensor& t : tensors_in(call.outputs)) draft_.inherit_name(from.front(), t);
+    for (const at::Tensor& t : tensors_in(call.outputs)) builder_.inherit_name(from.front(), t);
   }
 
-  at::Tensor answered(const Mechanism& asked, std::vector<ValueId> inputs, const at::Tensor& bias,
+  at::Tensor recorded(const Mechanism& mechanism, std::vector<ValueId> inputs, const at::Tensor& bias,
                       const at::Tensor& samples, bool packed) {
-    const attention::Geometry& g = asked.geometry();
-    inputs.push_back(bias.defined() ? draft_.id_of(bias) : kNoValue);
+    const attention::Geometry& g = mechanism.geometry();
+    inputs.push_back(bias.defined() ? builder_.id_of(bias) : kNoValue);
     const Excluded guard(kMode);
     const at::Tensor out = at::empty({samples.size(0), g.query_tokens(), g.heads * g.value_dim}, samples.options());
-    Attention attributes{asked.spec().to_string(), g, packed};
-    draft_.bind(out, draft_.add(Op::attention, std::move(inputs), out.sizes(), std::move(attributes)));
+    Attention attributes{mechanism.spec().to_string(), g, packed};
+    builder_.bind(out, builder_.add(Op::attention, std::move(inputs), out.sizes(), std::move(attributes)));
     return out;
   }
 
   static thread_local Recorder* current_;
-  Draft& draft_;
+  GraphBuilder& builder_;
   at::CallbackHandle handle_ = 0;
   std::vector<Frame> frames_;
   std::exception_ptr error_;
@@ -241,22 +227,22 @@ class RecordingModes {
   std::vector<bool> needed_;
 };
 
-/// Mechanisms that are nodes answer through the recorder until the end of the scope.
-class StandIns {
+/// Until the end of the scope the recorder's hook stands for each mechanism that is a node.
+class RecordedMechanisms {
  public:
-  StandIns(models::Model& model, attention::StandIn& stand_in) {
+  RecordedMechanisms(models::Model& model, attention::ForwardHook& hook) {
     for (const auto& part : model.modules(false)) {
       const auto mechanism = std::dynamic_pointer_cast<Mechanism>(part);
       if (mechanism == nullptr || mechanism->info().composed) continue;
-      mechanism->set_stand_in(&stand_in);
+      mechanism->set_forward_hook(&hook);
       mechanisms_.push_back(mechanism);
     }
   }
-  ~StandIns() {
-    for (const auto& mechanism : mechanisms_) mechanism->set_stand_in(nullptr);
+  ~RecordedMechanisms() {
+    for (const auto& mechanism : mechanisms_) mechanism->set_forward_hook(nullptr);
   }
-  StandIns(const StandIns&) = delete;
-  StandIns& operator=(const StandIns&) = delete;
+  RecordedMechanisms(const RecordedMechanisms&) = delete;
+  RecordedMechanisms& operator=(const RecordedMechanisms&) = delete;
 
  private:
   std::vector<attention::MechanismPtr> mechanisms_;
@@ -277,20 +263,20 @@ std::vector<int64_t> input_sizes(const models::Dimensions& d, int64_t batch) {
   return sizes;
 }
 
-Draft draft_of(models::Model& model, int64_t batch) {
+GraphBuilder trace_of(models::Model& model, int64_t batch) {
   const at::Tensor images = at::empty(input_sizes(model.dimensions(), batch), at::kMeta);
-  Draft draft;
-  for (const auto& item : model.named_parameters()) draft.name(item.value(), item.key());
-  for (const auto& item : model.named_buffers()) draft.name(item.value(), item.key());
-  draft.input = draft.new_value(images.sizes());
-  draft.bind(images, draft.input);
+  GraphBuilder builder;
+  for (const auto& item : model.named_parameters()) builder.name(item.value(), item.key());
+  for (const auto& item : model.named_buffers()) builder.name(item.value(), item.key());
+  builder.input = builder.new_value(images.sizes());
+  builder.bind(images, builder.input);
   const ShapesOnly shapes;
-  Recorder recorder(draft);
-  const StandIns stand_ins(model, recorder);
+  Recorder recorder(builder);
+  const RecordedMechanisms mechanisms(model, recorder);
   const at::Tensor logits = model.forward(images);
-  recorder.throw_what_went_wrong();
-  draft.output = draft.id_of(logits);
-  return draft;
+  recorder.rethrow();
+  builder.output = builder.id_of(logits);
+  return builder;
 }
 
 }  // namespace
@@ -298,7 +284,7 @@ Draft draft_of(models::Model& model, int64_t batch) {
 Graph record(models::Model& model) {
   check_recordable(model);
   const RecordingModes modes(model);
-  Graph graph = cleaned(merged(draft_of(model, 2), draft_of(model, 3)));
+  Graph graph = simplified(merged(trace_of(model, 2), trace_of(model, 3)));
   validate(graph);
   return graph;
 }

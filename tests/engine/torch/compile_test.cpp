@@ -53,6 +53,14 @@ TEST(Compile, gives_the_module_s_logits_for_every_mechanism) {
   }
 }
 
+TEST(Compile, gives_the_module_s_logits_with_neighbors_and_summaries) {
+  for (const char* spec : {"fibottention:grid=3", "local:summaries=3x2", "fibottention:grid=3,summaries=4x4"}) {
+    EXPECT_LT(error_of("mini_vit", spec), 2e-5) << spec;
+    EXPECT_LT(error_of("mini_vit", spec, Precision::bf16), 0.05) << spec;
+    EXPECT_LT(error_of("mini_vit", spec, Precision::int8), 0.05) << spec;
+  }
+}
+
 TEST(Compile, is_near_in_low_precision) {
   for (const std::string& name : test::minis()) {
     EXPECT_LT(error_of(name, "fibottention", Precision::bf16), 0.05) << name;

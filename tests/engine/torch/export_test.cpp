@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/npy.h"
-#include "engine/onnx/attention.h"
+#include "engine/onnx/builder.h"
 #include "engine/torch/record.h"
 #include "engine/torch/some_model.h"
 
@@ -64,6 +64,15 @@ TEST(Onnx, takes_every_mechanism) {
   EXPECT_TRUE(operators_of(exported(zero, {17, AttentionForm::mask, {}})).count("Where"));
 }
 
+TEST(Onnx, takes_neighbors_and_summaries_in_both_forms) {
+  for (const char* spec :
+       {"fibottention:grid=3", "fibottention:grid=3,summaries=2x3", "random:ratio=1,summaries=3x3"}) {
+    const Graph graph = recorded("mini_vit", spec);
+    for (const AttentionForm form : {AttentionForm::smaller, AttentionForm::gather, AttentionForm::mask})
+      EXPECT_NO_THROW(exported(graph, {17, form, {}})) << spec;
+  }
+}
+
 TEST(Onnx, holds_a_mask_once_for_layers_that_share_it) {
   const OnnxOptions masks{17, AttentionForm::mask, {}};
   EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention:permute=none"), masks), "mask"), 1);
@@ -79,9 +88,15 @@ TEST(Onnx, refuses_a_mask_that_no_file_holds_before_it_is_made) {
   attention::Geometry geometry;
   geometry.heads = 3;
   geometry.query_grid = geometry.key_grid = {1024, 1024};
+  const Shape tokens{{1, true}, {3}, {geometry.query_tokens()}, {64}};
+  Graph graph;
+  graph.values = {{"q", tokens, nullptr}, {"k", tokens, nullptr}, {"v", tokens, nullptr}, {"", tokens, nullptr}};
+  graph.nodes = {{Op::attention, {0, 1, 2}, 3, Attention{"local", geometry, false}}};
   OnnxBuilder builder(17);
+  OnnxNode node(graph, AttentionForm::mask, builder);
+  for (const ValueId id : {0, 1, 2}) node.set_name(id, graph.values[static_cast<size_t>(id)].name);
   try {
-    write_attention(builder, {"local", geometry}, {"q", "k", "v", {}}, AttentionForm::mask);
+    node.write(graph.nodes[0]);
     FAIL() << "a mask of all pairs of a million tokens";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "the model has more than 2130000000 bytes, and an ONNX file holds no more");
@@ -105,37 +120,6 @@ TEST(Onnx, tells_what_it_holds) {
   const onnx::ModelProto model = exported(recorded("mini_vit", "full"), {17, AttentionForm::smaller, {{"model", "x"}}});
   ASSERT_EQ(model.metadata_props_size(), 1);
   EXPECT_EQ(model.metadata_props(0).value(), "x");
-}
-
-void save(const std::filesystem::path& file, const at::Tensor& t) {
-  write_npy<float>(file, t.sizes(), {t.data_ptr<float>(), static_cast<size_t>(t.numel())});
-}
-
-/// A model, images and what LibTorch makes of them, as BASE.onnx, BASE.images.npy and BASE.logits.npy.
-void leave_files(const std::string& base, const std::string& name, const std::string& attention, AttentionForm form) {
-  const at::NoGradGuard no_grad;
-  const models::ModelPtr model = test::some_model(name, attention);
-  const at::Tensor images = test::noise_for(*model, 2);
-  write_onnx(record(*model), base + ".onnx", {17, form, {}});
-  save(base + ".images.npy", images);
-  save(base + ".logits.npy", model->forward(images).contiguous());
-}
-
-TEST(Onnx, leaves_files_for_a_runtime) {
-  const char* folder = std::getenv("FIB_ONNX_FILES");
-  if (folder == nullptr) GTEST_SKIP() << "FIB_ONNX_FILES does not say where; scripts/compare-onnxruntime.sh does";
-  const auto base = [&](const std::string& name) { return std::string(folder) + "/" + name; };
-  for (const std::string& name : test::minis()) {
-    leave_files(base(name + " full"), name, "full", AttentionForm::smaller);
-    leave_files(base(name + " fibottention gather"), name, "fibottention", AttentionForm::gather);
-    leave_files(base(name + " fibottention mask"), name, "fibottention", AttentionForm::mask);
-    leave_files(base(name + " topk"), name, "topk", AttentionForm::smaller);
-  }
-  for (const attention::MechanismInfo& m : attention::mechanisms())
-    leave_files(base("mini_vit " + m.name), "mini_vit", m.name, AttentionForm::smaller);
-  for (const AttentionForm form : {AttentionForm::gather, AttentionForm::mask})
-    leave_files(base(form == AttentionForm::mask ? "mini_vit zero mask" : "mini_vit zero gather"), "mini_vit",
-                "fibottention:masking=zero", form);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ TEST(Record, leaves_the_model_as_it_was) {
   EXPECT_THROW(record(*model), std::invalid_argument);
 }
 
-/// What a graph has no words for.
+/// What a graph cannot hold.
 class Odd final : public models::Model {
  public:
   using Body = at::Tensor (*)(const at::Tensor&);
@@ -142,11 +142,11 @@ TEST(Record, computes_shapes_and_no_activations) {
 }
 
 TEST(Record, names_what_it_cannot_express) {
-  EXPECT_EQ(refusal([](const at::Tensor& x) { return x.sin(); }), "recording: a graph has no aten::sin");
+  EXPECT_EQ(refusal([](const at::Tensor& x) { return x.sin(); }), "recording: unsupported operator aten::sin");
   EXPECT_EQ(refusal([](const at::Tensor& x) { return (x + 1).mul_(2); }),
-            "recording: aten::mul_ writes into what the graph has computed");
+            "recording: aten::mul_ writes in place, which a graph cannot hold");
   EXPECT_EQ(refusal([](const at::Tensor& x) { return at::gelu(x, "tanh"); }),
-            "recording: aten::gelu is approximate, which a graph cannot express");
+            "recording: unsupported call of aten::gelu: it is approximate");
   EXPECT_EQ(refusal([](const at::Tensor& x) {
               return x.reshape({x.size(0) * x.size(0), -1});
             }),

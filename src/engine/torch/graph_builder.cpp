@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/torch/draft.h"
+#include "engine/torch/graph_builder.h"
 
 #include <fmt/format.h>
 
@@ -8,26 +8,26 @@
 
 namespace fib::engine {
 
-void Draft::name(const at::Tensor& tensor, const std::string& name) {
+void GraphBuilder::name(const at::Tensor& tensor, const std::string& name) {
   names_.emplace(tensor.unsafeGetTensorImpl(), Named{Identity(tensor.getIntrusivePtr()), name});
 }
 
-void Draft::inherit_name(const at::Tensor& from, const at::Tensor& to) {
+void GraphBuilder::inherit_name(const at::Tensor& from, const at::Tensor& to) {
   const auto known = names_.find(from.unsafeGetTensorImpl());
   if (known != names_.end()) name(to, std::string(known->second.name));
 }
 
-void Draft::bind(const at::Tensor& tensor, ValueId value) {
+void GraphBuilder::bind(const at::Tensor& tensor, ValueId value) {
   ids_[tensor.unsafeGetTensorImpl()] = value;
   identities_.emplace_back(tensor.getIntrusivePtr());
 }
 
-ValueId Draft::id_of(const at::Tensor& tensor) {
+ValueId GraphBuilder::id_of(const at::Tensor& tensor) {
   const Impl* impl = tensor.unsafeGetTensorImpl();
   if (const auto known = ids_.find(impl); known != ids_.end()) return known->second;
   if (const auto known = constants_.find(impl); known != constants_.end()) return known->second;
   const ValueId id = new_value(tensor.sizes());
-  DraftValue& value = values.back();
+  TracedValue& value = values.back();
   value.constant = tensor;
   const auto named = names_.find(impl);
   if (named != names_.end()) value.name = named->second.name;
@@ -35,12 +35,12 @@ ValueId Draft::id_of(const at::Tensor& tensor) {
   return id;
 }
 
-ValueId Draft::new_value(at::IntArrayRef sizes) {
+ValueId GraphBuilder::new_value(at::IntArrayRef sizes) {
   values.push_back({"", sizes.vec(), {}});
   return static_cast<ValueId>(values.size() - 1);
 }
 
-ValueId Draft::add(Op op, std::vector<ValueId> inputs, at::IntArrayRef sizes, Attributes attributes) {
+ValueId GraphBuilder::add(Op op, std::vector<ValueId> inputs, at::IntArrayRef sizes, Attributes attributes) {
   const ValueId result = new_value(sizes);
   nodes.push_back({op, std::move(inputs), result, std::move(attributes)});
   return result;
@@ -50,7 +50,7 @@ namespace {
 
 class Merge {
  public:
-  Merge(const Draft& two, const Draft& three) : two_(two), three_(three) {}
+  Merge(const GraphBuilder& two, const GraphBuilder& three) : two_(two), three_(three) {}
 
   Graph run() {
     if (two_.values.size() != three_.values.size() || two_.nodes.size() != three_.nodes.size())
@@ -86,7 +86,7 @@ class Merge {
   }
 
   void add_value(size_t i) {
-    const DraftValue &value = two_.values[i], &other = three_.values[i];
+    const TracedValue &value = two_.values[i], &other = three_.values[i];
     if (value.constant.defined() != other.constant.defined()) differ("other constants");
     graph_.values.push_back({value.name, shape_of(value.sizes, other.sizes), nullptr});
     if (value.constant.defined()) set_constant(i, value.constant);
@@ -132,7 +132,7 @@ class Merge {
     graph_.nodes.push_back(a);
   }
 
-  const Draft &two_, &three_;
+  const GraphBuilder &two_, &three_;
   Graph graph_;
   std::vector<Node> expansions_;
   std::vector<Value> held_;
@@ -141,6 +141,6 @@ class Merge {
 
 }  // namespace
 
-Graph merged(const Draft& two, const Draft& three) { return Merge(two, three).run(); }
+Graph merged(const GraphBuilder& two, const GraphBuilder& three) { return Merge(two, three).run(); }
 
 }  // namespace fib::engine

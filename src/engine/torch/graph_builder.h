@@ -13,15 +13,15 @@
 namespace fib::engine {
 
 /// What is known of a tensor that a node reads or writes.
-struct DraftValue {
+struct TracedValue {
   std::string name;
   std::vector<int64_t> sizes;
   at::Tensor constant;  ///< undefined for what depends on the image
 };
 
-class Draft {
+class GraphBuilder {
  public:
-  std::vector<DraftValue> values;
+  std::vector<TracedValue> values;
   std::vector<Node> nodes;
   ValueId input = kNoValue, output = kNoValue;
 
@@ -30,11 +30,11 @@ class Draft {
   /// What is computed from named constants is called like the first of them.
   void inherit_name(const at::Tensor& from, const at::Tensor& to);
 
-  /// From now on this tensor is that value. Only its identity is kept: its memory is given back as in any forward.
+  /// From now on this tensor is that value. Its memory is not kept.
   void bind(const at::Tensor& tensor, ValueId value);
   /// Whether it was computed from the image.
   bool depends(const at::Tensor& tensor) const { return ids_.count(tensor.unsafeGetTensorImpl()) > 0; }
-  /// The value that a tensor is; one that nobody has computed from the image becomes a constant.
+  /// The value that a tensor is; one that does not depend on the image becomes a constant.
   ValueId id_of(const at::Tensor& tensor);
 
   ValueId new_value(at::IntArrayRef sizes);
@@ -55,9 +55,8 @@ class Draft {
   std::vector<Identity> identities_;
 };
 
-/// The graph that two drafts are, of two samples and of three: extents that grow are counted per sample. (Torch treats
-/// an extent of one in ways of its own.) Throws std::runtime_error where they are not the same but for that. Constants
-/// share memory with the tensors they are.
-Graph merged(const Draft& two, const Draft& three);
+/// Merges two traces, of two samples and of three: extents that grow are counted per sample. (Torch treats an extent of
+/// one in ways of its own.) Throws std::runtime_error where they differ in anything else.
+Graph merged(const GraphBuilder& two, const GraphBuilder& three);
 
 }  // namespace fib::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/clean.h"
+#include "engine/simplify.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::vector<Op> ops_of(const Graph& graph) {
   return ops;
 }
 
-TEST(Clean, folds_factors_and_terms_of_channels_into_a_convolution) {
+TEST(Simplify, folds_factors_and_terms_of_channels_into_a_convolution) {
   Builder b;
   const ValueId x = b.value({kBatch, {2}, {2}, {2}});
   const ValueId w = b.constant("w", {{3}, {2}, {1}, {1}}, {1, 2, 3, 4, 5, 6});
@@ -49,13 +49,13 @@ TEST(Clean, folds_factors_and_terms_of_channels_into_a_convolution) {
   b.graph.inputs = {x};
   b.graph.outputs = {out};
   const test::Array images{{1, 2, 2, 2}, {1, -2, 3, -4, 5, -6, 7, -8}};
-  const Graph clean = cleaned(b.graph);
-  validate(clean);
-  EXPECT_EQ(ops_of(clean), std::vector<Op>{Op::conv2d});
-  EXPECT_EQ(test::evaluate(clean, images).data, test::evaluate(b.graph, images).data);
+  const Graph simple = simplified(b.graph);
+  validate(simple);
+  EXPECT_EQ(ops_of(simple), std::vector<Op>{Op::conv2d});
+  EXPECT_EQ(test::evaluate(simple, images).data, test::evaluate(b.graph, images).data);
 }
 
-TEST(Clean, keeps_a_factor_apart_where_the_map_is_read_twice) {
+TEST(Simplify, keeps_a_factor_apart_where_the_map_is_read_twice) {
   Builder b;
   const ValueId x = b.value({kBatch, {2}});
   const ValueId y = b.node(Op::linear, {x, b.constant("w", {{2}, {2}}, {1, 2, 3, 4}), kNoValue}, {kBatch, {2}});
@@ -63,11 +63,11 @@ TEST(Clean, keeps_a_factor_apart_where_the_map_is_read_twice) {
   const ValueId out = b.node(Op::add, {scaled, y}, {kBatch, {2}});
   b.graph.inputs = {x};
   b.graph.outputs = {out};
-  const Graph clean = cleaned(b.graph);
-  EXPECT_EQ(ops_of(clean), (std::vector<Op>{Op::linear, Op::mul, Op::add}));
+  const Graph simple = simplified(b.graph);
+  EXPECT_EQ(ops_of(simple), (std::vector<Op>{Op::linear, Op::mul, Op::add}));
 }
 
-TEST(Clean, makes_one_view_of_several_and_drops_what_nobody_reads) {
+TEST(Simplify, makes_one_view_of_several_and_drops_what_is_not_read) {
   Builder b;
   const ValueId x = b.value({kBatch, {2}, {3}, {4}});
   const ValueId first = b.node(Op::permute, {x}, {kBatch, {4}, {2}, {3}}, Permute{{0, 3, 1, 2}});
@@ -79,10 +79,10 @@ TEST(Clean, makes_one_view_of_several_and_drops_what_nobody_reads) {
   const ValueId out = b.node(Op::sigmoid, {all}, {kBatch, {6}, {4}});
   b.graph.inputs = {x};
   b.graph.outputs = {out};
-  const Graph clean = cleaned(b.graph);
-  validate(clean);
-  EXPECT_EQ(ops_of(clean), (std::vector<Op>{Op::reshape, Op::sigmoid}));
-  EXPECT_EQ(clean.values.size(), 3U);
+  const Graph simple = simplified(b.graph);
+  validate(simple);
+  EXPECT_EQ(ops_of(simple), (std::vector<Op>{Op::reshape, Op::sigmoid}));
+  EXPECT_EQ(simple.values.size(), 3U);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace fib::engine {
 
 /// Views of views become one, and those that change nothing vanish; factors and terms of the channels that follow a
-/// convolution or linear map, such as batch norms leave, become part of its weights; what nobody reads is dropped.
+/// convolution or linear map, such as batch norms leave, become part of its weights; what is not read is dropped.
 /// Values are numbered anew.
-Graph cleaned(Graph graph);
+Graph simplified(Graph graph);
 
 }  // namespace fib::engine

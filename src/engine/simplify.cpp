@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/clean.h"
+#include "engine/simplify.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,9 +9,9 @@ namespace fib::engine {
 namespace {
 
 /// Rewrites a graph in place. A node that is no longer read stays until drop_unread.
-class Cleaner {
+class Simplifier {
  public:
-  explicit Cleaner(Graph& graph) : graph_(graph) {}
+  explicit Simplifier(Graph& graph) : graph_(graph) {}
 
   void run() {
     index();
@@ -168,7 +168,7 @@ class Cleaner {
     readers_[place(computed)] = readers_[place(node.output)];
   }
 
-  // ---- What nobody reads --------------------------------------------------------------------------------------------
+  // ---- What is not read --------------------------------------------------------------------------------------------
 
   void drop_unread() {
     for (ValueId& id : graph_.outputs) id = resolved(id);
@@ -214,8 +214,8 @@ class Cleaner {
 
 }  // namespace
 
-Graph cleaned(Graph graph) {
-  Cleaner(graph).run();
+Graph simplified(Graph graph) {
+  Simplifier(graph).run();
   return graph;
 }
 

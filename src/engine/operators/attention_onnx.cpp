@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/onnx/attention.h"
-
+// Attention in ONNX's standard operators.
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
 #include "attention/registry.h"
 #include "base/checked.h"
+#include "engine/operators/attention.h"
 
 namespace fib::engine {
 namespace {
+
+using Name = OnnxName;
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
@@ -36,13 +40,15 @@ KeyTable key_table(const SupportSet& support, int64_t first, int64_t rows) {
   table.width =
       std::max<int64_t>(1, static_cast<int64_t>(std::max_element(lists.begin(), lists.end(), shorter)->size()));
   table.keys.assign(lists.size() * static_cast<size_t>(table.width), -1);
-  const bool blind = std::any_of(lists.begin(), lists.end(), [](const auto& list) { return list.empty(); });
+  const bool with_summaries = support.summaries() && first >= support.cls();
+  const bool blind =
+      !with_summaries && std::any_of(lists.begin(), lists.end(), [](const auto& list) { return list.empty(); });
   if (blind) table.not_blind.assign(lists.size(), 1.0F);
   for (size_t i = 0; i < lists.size(); ++i) {
     const int64_t offset = static_cast<int64_t>(i) / rows * keys;
     int32_t* out = table.keys.data() + i * static_cast<size_t>(table.width);
     for (const int64_t key : lists[i]) *out++ = static_cast<int32_t>(offset + key);
-    if (!lists[i].empty()) continue;
+    if (!lists[i].empty() || with_summaries) continue;
     *out = static_cast<int32_t>(offset);  // a softmax needs one; its result is dropped
     table.not_blind[i] = 0.0F;
   }
@@ -57,10 +63,18 @@ std::vector<KeyTable> key_tables(const SupportSet& support, int64_t cls) {
   return tables;
 }
 
+/// What the mechanism of a node is given.
+struct AttentionInputs {
+  Name q, k, v;                              ///< [n,H,Tq,d], [n,H,Tk,d], [n,H,Tk,e]
+  std::optional<Name> bias = {};             ///< [G, H or 1, Tq, Tk]
+  Shape bias_shape = {};                     ///< of it
+  std::span<const float> bias_numbers = {};  ///< empty where it is computed
+};
+
 class AttentionWriter {
  public:
-  AttentionWriter(OnnxBuilder& builder, const Attention& a, const OnnxAttentionInputs& in)
-      : b_(builder), g_(a.geometry), spec_(AttentionSpec::parse(a.attention)), in_(in) {
+  AttentionWriter(OnnxNode& node, const Attention& a, const AttentionInputs& in)
+      : b_(node), g_(a.geometry), spec_(AttentionSpec::parse(a.attention)), in_(in) {
     q_ = b_.node("Mul", {in.q, b_.scalar(static_cast<float>(g_.score_scale()))});
   }
 
@@ -70,6 +84,7 @@ class AttentionWriter {
     if (!mechanism.support_set) return largest();
     const SupportSet support = attention::layer_support(spec_, g_);
     zero_ = attention::masking_of(spec_) == Masking::zero;
+    if (support.summaries()) write_summaries(support);
     const bool computed_bias = in_.bias && in_.bias_numbers.empty();
     if (form == AttentionForm::mask || (form == AttentionForm::smaller && computed_bias)) return masked(support);
     if (computed_bias) throw std::invalid_argument("scores have a bias that is computed: attention must be a mask");
@@ -92,8 +107,8 @@ class AttentionWriter {
     return bytes;
   }
 
-  Name reshape(const Name& x, const std::vector<int64_t>& sizes) { return b_.node("Reshape", {x, b_.integers(sizes)}); }
-  Name softmax(const Name& x) { return b_.node("Softmax", {x}, {{"axis", INT64_C(-1)}}); }
+  Name reshape(const Name& x, const std::vector<int64_t>& sizes) { return b_.reshape(x, sizes); }
+  Name softmax(const Name& x) { return b_.softmax(x, -1); }
 
   /// scores [n,H,rows,columns] and a term for each, in groups of samples.
   Name with_bias(const Name& scores, const Name& bias, int64_t rows, int64_t columns) {
@@ -110,25 +125,69 @@ class AttentionWriter {
     return in_.bias ? with_bias(products, *in_.bias, g_.query_tokens(), g_.key_tokens()) : products;
   }
 
+  // ---- Means of the tiles, which every patch sees
+  // ---------------------------------------------------------------------
+
+  /// Of the keys [n,H,d,S], of the values [n,H,S,e], and what is added to the scores, [S].
+  struct Summaries {
+    int64_t count;
+    Name keys, values, log_sizes;
+  };
+
+  void write_summaries(const SupportSet& support) {
+    const Tiling& tiling = *support.summaries();
+    const int64_t count = tiling.count(), tokens = support.key_tokens();
+    b_.writer().require_room((Checked(count) * tokens * 4).value());
+    std::vector<float> averaging(static_cast<size_t>(count * tokens)), log_sizes;
+    for (int64_t p = 0; p < support.patches(); ++p) {
+      const int64_t tile = tiling.tile_of(p);
+      averaging[static_cast<size_t>(tile * tokens + support.cls() + p)] = 1.0F / static_cast<float>(tiling.size(tile));
+    }
+    for (int64_t s = 0; s < count; ++s)
+      log_sizes.push_back(static_cast<float>(std::log(static_cast<double>(tiling.size(s)))));
+    const Name matrix = b_.floats({count, tokens}, averaging);
+    const Name keys = b_.node("MatMul", {matrix, in_.k}), values = b_.node("MatMul", {matrix, in_.v});
+    summaries_ = {count, b_.node("Transpose", {keys}, {{"perm", std::vector<int64_t>{0, 1, 3, 2}}}), values,
+                  b_.floats({count}, log_sizes)};
+  }
+
+  /// Of scaled queries [n,H,rows,d], [n,H,rows,S].
+  Name summary_scores(const Name& queries) {
+    return b_.node("Add", {b_.node("MatMul", {queries, summaries_->keys}), summaries_->log_sizes});
+  }
+
+  /// Scores of tokens with those of summaries behind them, which class tokens do not see.
+  Name with_summary_scores(const Name& scores) {
+    const int64_t queries = g_.query_tokens();
+    std::vector<uint8_t> sees(static_cast<size_t>(queries), uint8_t{1});
+    std::fill_n(sees.begin(), g_.cls, uint8_t{0});
+    const Name of_patches = b_.node(
+        "Where", {b_.writer().booleans({queries, 1}, sees, "patches"), summary_scores(q_), b_.scalar(kMinusInfinity)});
+    return b_.node("Concat", {scores, of_patches}, {{"axis", INT64_C(3)}});
+  }
+
   // ---- All pairs, and those outside left out ------------------------------------------------------------------------
 
   Name masked(const SupportSet& support) {
     const int64_t heads = g_.heads, queries = g_.query_tokens(), keys = g_.key_tokens();
-    b_.require_room((Checked(heads) * queries * keys).value());
+    b_.writer().require_room((Checked(heads) * queries * keys).value());
     std::vector<uint8_t> inside(static_cast<size_t>(heads * queries * keys));
     std::vector<float> not_blind(static_cast<size_t>(heads * queries), 1.0F);
     bool blind = false;
     for (int64_t row = 0; row < heads * queries; ++row) {
       const std::vector<int64_t> list = support.keys_of_row(row / queries, row % queries);
       for (const int64_t key : list) inside[static_cast<size_t>(row * keys + key)] = 1;
-      if (!list.empty() || zero_) continue;
+      if (!list.empty() || zero_ || summaries_) continue;
       std::fill_n(inside.begin() + row * keys, keys, uint8_t{1});
       not_blind[static_cast<size_t>(row)] = 0.0F;
       blind = true;
     }
-    const Name mask = b_.booleans({heads, queries, keys}, inside, "mask");
+    const Name mask = b_.writer().booleans({heads, queries, keys}, inside, "mask");
     const Name kept = b_.node("Where", {mask, scores(), b_.scalar(zero_ ? 0.0F : kMinusInfinity)});
-    const Name mixed = b_.node("MatMul", {softmax(kept), in_.v});
+    const Name mixed = summaries_
+                           ? b_.node("MatMul", {softmax(with_summary_scores(kept)),
+                                                b_.node("Concat", {in_.v, summaries_->values}, {{"axis", INT64_C(2)}})})
+                           : b_.node("MatMul", {softmax(kept), in_.v});
     return blind ? b_.node("Mul", {mixed, b_.floats({heads, queries, 1}, not_blind)}) : mixed;
   }
 
@@ -146,7 +205,7 @@ class AttentionWriter {
   /// [n,H,rows,e]
   Name gathered_rows(const KeyTable& t, const Name& keys, const Name& values) {
     const std::vector<int64_t> sizes{g_.heads, t.rows, t.width};
-    const Name index = b_.indices(sizes, t.keys, "keys");
+    const Name index = b_.writer().indices(sizes, t.keys, "keys");
     const Name k = b_.node("Gather", {keys, index}, {{"axis", INT64_C(1)}});    // [n,H,rows,width,d]
     const Name v = b_.node("Gather", {values, index}, {{"axis", INT64_C(1)}});  // [n,H,rows,width,e]
     const Name some = b_.node("Slice", {q_, b_.integers({t.first}), b_.integers({t.first + t.rows}), b_.integers({2})});
@@ -158,8 +217,19 @@ class AttentionWriter {
       s = b_.node("Where", {missing, b_.scalar(zero_ ? 0.0F : kMinusInfinity), s});
     }
     if (zero_) return with_all_others(t, s, v);
+    if (summaries_ && t.first >= g_.cls) return mixture_with_summaries(t, s, some, v);
     const Name mixed = mixture(t, softmax(s), v);
     return t.not_blind.empty() ? mixed : b_.node("Mul", {mixed, b_.floats({g_.heads, t.rows, 1}, t.not_blind)});
+  }
+
+  /// The same of patches, whose queries [n,H,rows,d] meet the summaries in the same softmax.
+  Name mixture_with_summaries(const KeyTable& t, const Name& scores, const Name& queries, const Name& values) {
+    const Name all = softmax(b_.node("Concat", {scores, summary_scores(queries)}, {{"axis", INT64_C(3)}}));
+    const auto part = [&](int64_t from, int64_t to) {
+      return b_.node("Slice", {all, b_.integers({from}), b_.integers({to}), b_.integers({3})});
+    };
+    const Name of_summaries = b_.node("MatMul", {part(t.width, t.width + summaries_->count), summaries_->values});
+    return b_.node("Add", {mixture(t, part(0, t.width), values), of_summaries});
   }
 
   /// weights [n,H,rows,width] of values [n,H,rows,width,e]
@@ -203,25 +273,43 @@ class AttentionWriter {
   Name largest() {
     const int64_t k = std::min(attention::integer_option(spec_, "k", 1, g_.key_grid.tokens()), g_.key_tokens());
     const Name s = scores();
-    const std::vector<Name> top = b_.node_with_outputs("TopK", {s, b_.integers({k})}, 2);
+    const std::vector<Name> largest = b_.writer().node_with_outputs("TopK", {s, b_.integers({k})}, 2, {});
     const Name zeros = b_.node("ConstantOfShape", {b_.node("Shape", {s})});
-    const Name weights = b_.node("ScatterElements", {zeros, top[1], softmax(top[0])}, {{"axis", INT64_C(3)}});
+    const Name weights = b_.node("ScatterElements", {zeros, largest[1], softmax(largest[0])}, {{"axis", INT64_C(3)}});
     return b_.node("MatMul", {weights, in_.v});
   }
 
-  OnnxBuilder& b_;
+  OnnxNode& b_;
   const attention::Geometry& g_;
   AttentionSpec spec_;
-  const OnnxAttentionInputs& in_;
+  const AttentionInputs& in_;
   Name q_;  // scaled
   bool zero_ = false;
+  std::optional<Summaries> summaries_;
 };
+
+/// qkv [n,T,3,H,d] as three tensors [n,H,T,d].
+AttentionInputs unpacked(OnnxNode& node) {
+  const Name apart = node.node("Transpose", {node.in(0)}, {{"perm", std::vector<int64_t>{2, 0, 3, 1, 4}}});
+  const auto part = [&](int32_t i) { return node.node("Gather", {apart, node.index(i)}, {{"axis", INT64_C(0)}}); };
+  const Name q = part(0), k = part(1), v = part(2);
+  return {q, k, v};
+}
 
 }  // namespace
 
-Name write_attention(OnnxBuilder& builder, const Attention& attention, const OnnxAttentionInputs& inputs,
-                     AttentionForm form) {
-  return AttentionWriter(builder, attention, inputs).write(form);
+OnnxName attention_to_onnx(OnnxNode& node) {
+  const auto& a = node.as<Attention>();
+  AttentionInputs inputs = a.packed ? unpacked(node) : AttentionInputs{node.in(0), node.in(1), node.in(2)};
+  const size_t bias = a.packed ? 1 : 3;
+  if (node.has(bias)) {
+    inputs.bias = node.in(bias);
+    inputs.bias_shape = node.in_shape(bias);
+    if (node.value(bias).constant()) inputs.bias_numbers = node.value(bias).elements();
+  }
+  const Name mixed = AttentionWriter(node, a, inputs).write(node.attention_form());
+  const Name by_token = node.node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
+  return node.reshape(by_token, node.out_shape());
 }
 
 }  // namespace fib::engine

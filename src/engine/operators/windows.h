@@ -1,10 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and pools: a window that walks over an image.
+// What convolutions and pools have in common: a window that walks over an image.
 #pragma once
 
-#include "engine/program.h"
+#include "engine/node_checker.h"
+#include "engine/step_checker.h"
+#include "engine/step_fields.h"
 
 namespace fib::engine {
+
+/// The side of a window's output along an axis of the image [n,C,h,w] that a node takes.
+Dim window_side(const NodeChecker& node, size_t axis, int64_t kernel, int64_t stride, int64_t padding);
+/// The same for a step.
+int64_t window_steps(const Window& window, size_t axis, int64_t side);
+
+/// Images lie in memory as [n,h,w,C]; what others see is [n,C,h,w].
+std::vector<int64_t> channels_last(const std::vector<int64_t>& sizes);
+Operand as_channels_first(const Operand& operand);
+
+/// x [n,C,h,w] and out [n,h',w',D] fit the window.
+void check_window(const StepChecker& step);
+void window_fields(StepFields& fields, Step& step);
+/// Of a step that visits every tap of every output.
+StepCost window_cost(const Step& step, const Program& program);
+
+/// Tasks of some 32 positions each.
+void for_positions(int64_t begin, int64_t end, const std::function<void(int64_t begin, int64_t end)>& visit);
+
+/// out [C] = combine(out, values), channels of x `step` apart.
+template <class Combine>
+void for_channels(const float* x, int64_t step, int64_t channels, const Combine& combine) {
+  if (step == 1) {
+    for (int64_t c = 0; c < channels; ++c) combine(c, x[c]);
+  } else {
+    for (int64_t c = 0; c < channels; ++c) combine(c, x[c * step]);
+  }
+}
 
 /// The positions of a step's window. Of a convolution, each position is a row of the matrix that meets the weights.
 class WindowGrid {
@@ -39,8 +69,5 @@ class WindowGrid {
   const Window& window_;
   int64_t samples_, height_, width_, channels_;  ///< of the output; channels of a group of the input
 };
-
-void run_depthwise(const Step& step, const float* x, const float* weights, const float* bias, float* out);
-void run_max_pool(const Step& step, const float* x, float* out);
 
 }  // namespace fib::engine

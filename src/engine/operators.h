@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// All operators of graphs and all steps of programs. An operator is one file of operators/: what it is in a graph, how
+// it is recorded from ATen, lowered and written as ONNX, and how the steps it becomes are checked, carried out and
+// described in a file. A new one is such a file and its rows here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/checked.h"
+
+namespace fib::engine {
+
+class AtenCall;
+class Lowerer;
+class Memory;
+class NodeChecker;
+class OnnxNode;
+class StepChecker;
+class StepFields;
+struct Program;
+struct Step;
+
+/// What a node of a graph may be. Inputs are named in brackets, `?` marks those that may be kNoValue; each has one
+/// output. Attributes are types of graph.h.
+enum class Op {
+  linear,      ///< (x [...,K], weight [N,K], bias? [N]) -> [...,N]
+  matmul,      ///< (a [...,M,K], b [...,K,N]) -> [...,M,N]; what stands before is broadcast
+  conv2d,      ///< (x [n,C,h,w], weight [D,C/groups,kh,kw], bias? [D]); Conv2d
+  max_pool2d,  ///< (x [n,C,h,w]); Pool2d; what is padded is -inf
+  layer_norm,  ///< (x [...,C], weight [C], bias [C]); LayerNorm, over the last dimension
+  softmax,     ///< (x); Axis
+  gelu,        ///< (x), with the error function
+  sigmoid,     ///< (x)
+  relu,        ///< (x)
+  add,         ///< (a, b); broadcast as in NumPy, so are sub and mul
+  sub,
+  mul,
+  mean,       ///< (x); Axes, which are dropped
+  reshape,    ///< (x) to the shape of the output
+  permute,    ///< (x); Permute
+  slice,      ///< (x); Slice
+  concat,     ///< (x, y, ...); Axis
+  roll,       ///< (x); Roll
+  expand,     ///< (x) to the shape of the output, where x has ones
+  attention,  ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
+              ///< Attention
+};
+
+/// What a step of a program may be. Operands are named by their roles.
+enum class StepKind {
+  linear,     ///< out [M,N] = epilogue(x [M,K] · weights), in the precision of the weights; int8 has scale and scratch
+  attention,  ///< out [n,H,Tq,e] from q [n,H,Tq,d], k and v; Attention
+  layer_norm,  ///< of the rows of x [M,C]; LayerNorm
+  unary,       ///< out = function(x), element by element
+  binary,      ///< out = x function y; broadcast by strides of 0
+  softmax,     ///< along the last dimension of x
+  mean,        ///< out [...] of x [..., ...] over the dimensions that x has behind those of out
+  copy,        ///< out = x
+  matmul,      ///< out [...,M,N] = x [...,M,K] · y [...,K,N]
+  conv2d,      ///< out [n,h',w',D] of x [n,C,h,w]; weights packed, one matrix for each group; Window
+  depthwise,   ///< the same with as many groups as channels: weights [kh,kw,C]; Window
+  max_pool2d,  ///< out [n,h',w',C] of x [n,C,h,w]; Window
+  row_blocks   ///< linear layers on one block of rows after the other; RowBlocks and a body
+};
+
+/// Of unary and binary steps, and of the epilogue of a product: none, gelu or relu.
+enum class Function { none, gelu, relu, sigmoid, add, subtract, multiply };
+inline constexpr const char* kFunctionNames[] = {"none", "gelu", "relu", "sigmoid", "add", "subtract", "multiply"};
+
+/// How a call of ATen becomes a node. Torch's types stay behind AtenCall, so that a rule needs no torch.
+struct AtenRule {
+  const char* name;  ///< "aten::linear"
+  void (*record)(AtenCall& call);
+  /// The sizes of the output where ATen has no meta kernel for the call; empty where it has.
+  std::vector<int64_t> (*sizes)(const AtenCall& call) = nullptr;
+};
+
+struct Operator {
+  const char* name;  ///< in messages
+  size_t least_inputs = 1, most_inputs = 1;
+  bool optional_inputs = false;            ///< whether those behind the least may be kNoValue
+  void (*check)(const NodeChecker& node);  ///< shapes and attributes agree, or it refuses
+  std::span<const AtenRule> aten;
+  void (*lower)(Lowerer& lowerer, size_t node);
+  std::string (*onnx)(OnnxNode& node);  ///< the name of its output
+};
+
+/// A step that is ready to be carried out.
+using BoundStep = std::function<void(const Memory&)>;
+
+/// What carrying out a step takes, from its checked sizes. Elements that are moved or looked up count as kElementWork
+/// multiply-adds each: that is how long they take at least.
+struct StepCost {
+  Checked work = 0;     ///< multiply-adds for a sample
+  Checked scratch = 0;  ///< bytes that exist while it runs, beside its operands
+  Checked kept = 0;     ///< bytes that it holds as long as the engine, such as a support
+};
+inline constexpr int64_t kElementWork = 16;
+
+struct StepType {
+  const char* name;                        ///< in files and messages
+  void (*check)(const StepChecker& step);  ///< shapes agree and what is read as a whole is there, or it refuses
+  /// Both must outlive what is returned. Throws std::invalid_argument for attributes that cannot be carried out.
+  BoundStep (*bind)(const Step& step, const Program& program);
+  StepCost (*cost)(const Step& step, const Program& program);
+  void (*fields)(StepFields& fields, Step& step) = nullptr;  ///< its attributes, to be read or written
+  /// Elements of scratch that it needs.
+  int64_t (*scratch)(const Step& step, const Program& program) = nullptr;
+};
+
+/// Each in its file of operators/: row_blocks, linear, matmul, max_pool2d and attention in those of their names, conv2d
+/// and depthwise in convolution.cpp, gelu to mul, unary and binary in elementwise.cpp, layer_norm, softmax and mean in
+/// reductions.cpp, reshape to expand and copy in views.cpp.
+namespace operators {
+extern const Operator linear, matmul, conv2d, max_pool2d, layer_norm, softmax, gelu, sigmoid, relu, add, sub, mul, mean,
+    reshape, permute, slice, concat, roll, expand, attention;
+}  // namespace operators
+
+namespace steps {
+extern const StepType linear, attention, layer_norm, unary, binary, softmax, mean, copy, matmul, conv2d, depthwise,
+    max_pool2d, row_blocks;
+}  // namespace steps
+
+struct OperatorRow {
+  Op op;
+  const Operator* row;
+};
+inline constexpr OperatorRow kOperators[] = {
+    {Op::linear, &operators::linear},
+    {Op::matmul, &operators::matmul},
+    {Op::conv2d, &operators::conv2d},
+    {Op::max_pool2d, &operators::max_pool2d},
+    {Op::layer_norm, &operators::layer_norm},
+    {Op::softmax, &operators::softmax},
+    {Op::gelu, &operators::gelu},
+    {Op::sigmoid, &operators::sigmoid},
+    {Op::relu, &operators::relu},
+    {Op::add, &operators::add},
+    {Op::sub, &operators::sub},
+    {Op::mul, &operators::mul},
+    {Op::mean, &operators::mean},
+    {Op::reshape, &operators::reshape},
+    {Op::permute, &operators::permute},
+    {Op::slice, &operators::slice},
+    {Op::concat, &operators::concat},
+    {Op::roll, &operators::roll},
+    {Op::expand, &operators::expand},
+    {Op::attention, &operators::attention},
+};
+
+struct StepRow {
+  StepKind kind;
+  const StepType* row;
+};
+inline constexpr StepRow kSteps[] = {
+    {StepKind::linear, &steps::linear},
+    {StepKind::attention, &steps::attention},
+    {StepKind::layer_norm, &steps::layer_norm},
+    {StepKind::unary, &steps::unary},
+    {StepKind::binary, &steps::binary},
+    {StepKind::softmax, &steps::softmax},
+    {StepKind::mean, &steps::mean},
+    {StepKind::copy, &steps::copy},
+    {StepKind::matmul, &steps::matmul},
+    {StepKind::conv2d, &steps::conv2d},
+    {StepKind::depthwise, &steps::depthwise},
+    {StepKind::max_pool2d, &steps::max_pool2d},
+    {StepKind::row_blocks, &steps::row_blocks},
+};
+
+/// Throw std::invalid_argument for what is not in the tables.
+const Operator& row_of(Op op);
+const StepType& row_of(StepKind kind);
+inline const char* name_of(Op op) { return row_of(op).name; }
+inline const char* name_of(StepKind kind) { return row_of(kind).name; }
+inline const char* name_of(Function function) { return kFunctionNames[static_cast<size_t>(function)]; }
+StepKind step_kind(const std::string& name);
+Function function_named(const std::string& name);
+
+}  // namespace fib::engine
