@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "robots/replay.h"
+#include "robots/pusht.h"
 
 namespace fib::analysis {
 

@@ -11,10 +11,11 @@
 
 #include "base/nearest.h"
 #include "base/parallel.h"
-#include "base/printable.h"
-#include "cli/manual.h"
+#include "base/text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "report/manual/manual.h"
+#include "report/text.h"
 #include "training/recipe/options.h"
 #include "version.h"
 
@@ -48,7 +49,7 @@ std::string overview(const std::vector<Command>& commands) {
   for (const Command& c : commands) {
     if (is_part_of_a_group(c)) continue;
     if (std::exchange(above, heading(c)) != heading(c))
-      text += "\n" + emphasized(heading(c), Emphasis::heading, color) + "\n";
+      text += "\n" + report::emphasized(heading(c), report::Emphasis::heading, color) + "\n";
     text += fmt::format("  fib {:<12} {}\n", c.title.name, c.title.summary);
   }
   return text + "\nTry    fib pattern --tokens 196 --heads 12 --svg pattern.svg\n";
@@ -190,7 +191,7 @@ int run_app(int argc, const char* const* argv, const Program& program) {
   } catch (const Exit& request) {
     return request.code;
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", help_text(manual_of(*selected(app)), {columns_of(stdout), shows_color(stdout)}));
+    fmt::print("{}", report::help_text(manual_of(*selected(app)), {columns_of(stdout), shows_color(stdout)}));
     return 0;
   } catch (const CLI::Success& request) {
     return app.exit(request);  // --version

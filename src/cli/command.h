@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+namespace fib::report {
+struct CommandEntry;
+}
+
 namespace fib::cli {
 
 /// Options that every command understands, before or after its name.
@@ -49,6 +53,10 @@ Command make_command(Title title, void (*declare)(CLI::App&, Arguments&), Runner
 
 /// A command that only holds others: those whose names begin with its own.
 Command make_group(Title title, const char* example);
+
+/// The description that help, man pages and completions are made from: what a command and those below it declare. The
+/// options of all commands stand with each of them.
+report::CommandEntry manual_of(const CLI::App& app);
 
 /// Replaces this process by fib-torch, with the same arguments; throws std::runtime_error where it is not there.
 [[noreturn]] void become_torch_program(const char* const* argv);

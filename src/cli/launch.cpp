@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "base/blas_core.h"
+#include "base/processor.h"
 #include "cli/command.h"
 
 namespace fib::cli {
@@ -30,7 +30,7 @@ void set_environment() {
   // mapped and zeroed again: a third of the time of a step with full attention.
   setenv("GLIBC_TUNABLES",
          "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=4294967296", keep);
-  // torchrun allows each process one thread, which nobody asked for; the cores are divided instead.
+  // torchrun allows each process one thread; the cores are divided among the processes instead.
   if (const char* processes = std::getenv("LOCAL_WORLD_SIZE")) {
     const unsigned long share =
         std::thread::hardware_concurrency() / std::max(1UL, std::strtoul(processes, nullptr, 10));

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/manual.h"
+#include "report/manual/manual.h"
 
-#include <algorithm>
-#include <cctype>
-#include <functional>
 #include <sstream>
 
-#include "attention/registry.h"
-#include "base/nearest.h"
-#include "cli/recipe_options.h"
-#include "data/registry/datasets.h"
-#include "models/table.h"
+#include "cli/command.h"
 
 namespace fib::cli {
 namespace {
+
+using report::CommandEntry;
+using report::OptionEntry;
 
 OptionEntry positional_entry(const CLI::Option& option) {
   OptionEntry entry;
@@ -70,26 +66,6 @@ void add_footer(const std::string& footer, CommandEntry& entry) {
   }
 }
 
-struct WordList {
-  const char* value;
-  std::function<std::vector<std::string>()> words;
-};
-
-const std::vector<WordList>& word_lists() {
-  static const std::vector<WordList> lists = {
-      {"SPEC", [] { return names_of(attention::mechanisms(), &attention::MechanismInfo::name); }},
-      {"MODEL", [] { return names_of(models::table(), &models::ModelRow::name); }},
-      {"DATA", [] { return names_of(dataset_rows(), &DatasetRow::name); }},
-      {"RECIPE", recipe_names},
-  };
-  return lists;
-}
-
-/// A word with capitals stands for something else, as in ddpm|ddim:K.
-bool stands_for_itself(const std::string& word) {
-  return !word.empty() && std::ranges::none_of(word, [](unsigned char c) { return std::isupper(c); });
-}
-
 }  // namespace
 
 CommandEntry manual_of(const CLI::App& app) {
@@ -100,19 +76,6 @@ CommandEntry manual_of(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     entry.commands.push_back(manual_of(*command));
   return entry;
-}
-
-std::vector<std::string> known_words(const std::string& value) {
-  for (const WordList& list : word_lists())
-    if (value == list.value) return list.words();
-  if (value.find('|') == std::string::npos) return {};
-  std::string plain = value.substr(0, value.find(','));
-  std::erase_if(plain, [](char c) { return c == '[' || c == ']'; });
-  std::vector<std::string> words;
-  std::istringstream parts(plain);
-  for (std::string word; std::getline(parts, word, '|');)
-    if (stands_for_itself(word)) words.push_back(word);
-  return words;
 }
 
 }  // namespace fib::cli

@@ -68,6 +68,17 @@ CLI::Option* add_engine_option(CLI::App& app, std::vector<std::string>& target,
   return add_engine(app, target, excluded);
 }
 
+void add_engine_limits(CLI::App& app, EngineLimitArguments& limits) {
+  CLI::Option* engine = app.get_option("--engine");
+  add_number(app, "--max-memory", limits.memory, {0.001, 1e6},
+             "GiB that a compiled model may take beside its file; one that needs more is refused")
+      ->needs(engine)
+      ->capture_default_str();
+  add_number(app, "--max-work", limits.work, {1e-6, 1e6}, "multiply-adds that it may take for a sample, in 10^12")
+      ->needs(engine)
+      ->capture_default_str();
+}
+
 void add_analyze_options(CLI::App& app, AnalyzeArguments& a, int64_t images) {
   a.images = images;
   add_evaluated_model_options(app, a.models, HowMany::many);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "engine/limits.h"
 
 namespace fib::cli {
 
@@ -32,6 +33,19 @@ void add_preprocess_options(CLI::App& app, ModelArguments& arguments);
 
 /// All of them, --data and --batch.
 void add_evaluated_model_options(CLI::App& app, ModelArguments& arguments, HowMany models);
+
+/// What a compiled model may take before it is refused.
+struct EngineLimitArguments {
+  double memory = static_cast<double>(engine::Limits().memory) / (1 << 30);  ///< GiB
+  double work = static_cast<double>(engine::Limits().work) / 1e12;           ///< 10¹² multiply-adds
+
+  engine::Limits limits() const {
+    return {static_cast<int64_t>(memory * (1 << 30)), static_cast<int64_t>(work * 1e12)};
+  }
+};
+
+/// --max-memory and --max-work, which need --engine.
+void add_engine_limits(CLI::App& app, EngineLimitArguments& limits);
 
 /// --engine, which leaves nothing to say about what `excluded` names.
 CLI::Option* add_engine_option(CLI::App& app, std::string& target, const std::vector<const char*>& excluded);

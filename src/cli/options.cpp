@@ -11,7 +11,7 @@
 
 #include "attention/registry.h"
 #include "base/atomic_file.h"
-#include "base/printable.h"
+#include "base/text.h"
 
 namespace fib::cli {
 namespace {
@@ -206,11 +206,36 @@ void add_layer_options(CLI::App& app, LayerArguments& a) {
   add_integer(app, "--layer", a.layer, {0, kMaxTokens}, "permute the heads as layer L does")->type_name("L");
   add_integer(app, "--cls", a.cls, {0, kMaxClassTokens}, "class tokens before the patches")->capture_default_str();
   app.add_flag("--causal", a.causal, "a token sees itself and those before it only");
+  app.add_option("--grid-shape", a.grid_shape,
+                 "how the patches lie, for the options grid and summaries: height and width, and frames of a clip; a "
+                 "square by default")
+      ->type_name("HxW");
 }
 
+namespace {
+
+PatchGrid grid_of(const std::string& text) {
+  std::vector<int64_t> sides;
+  size_t begin = 0;
+  for (size_t end = 0; end != std::string::npos; begin = end + 1) {
+    end = text.find('x', begin);
+    const auto side = parse_number<int64_t>(std::string_view(text).substr(begin, end - begin));
+    if (!side || *side < 1 || *side > kMaxTokens || sides.size() == 3)
+      throw std::invalid_argument(fmt::format("--grid-shape must be HxW or HxWxFRAMES, got {}", in_quotes(text)));
+    sides.push_back(*side);
+  }
+  if (sides.size() == 1)
+    throw std::invalid_argument(fmt::format("--grid-shape must be HxW or HxWxFRAMES, got {}", in_quotes(text)));
+  return {sides[0], sides[1], sides.size() == 3 ? sides[2] : 1};
+}
+
+}  // namespace
+
 PatternGeometry geometry_of(const LayerArguments& a, int64_t patches, int64_t heads) {
-  PatternGeometry geometry{.patches = patches, .cls = a.cls, .heads = heads, .layer = {}, .causal = a.causal};
+  PatternGeometry geometry{
+      .patches = patches, .cls = a.cls, .heads = heads, .layer = {}, .causal = a.causal, .grid = {}};
   if (a.layer != LayerArguments::kNoLayer) geometry.layer = a.layer;
+  if (!a.grid_shape.empty()) geometry.grid = grid_of(a.grid_shape);
   return geometry;
 }
 

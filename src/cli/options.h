@@ -95,9 +95,10 @@ struct LayerArguments {
   int64_t layer = kNoLayer;
   int64_t cls = 1;
   bool causal = false;
+  std::string grid_shape;  ///< as written; empty: a square where one is needed
 };
 
-/// --layer, --cls and --causal.
+/// --layer, --cls, --causal and --grid-shape.
 void add_layer_options(CLI::App& app, LayerArguments& arguments);
 
 PatternGeometry geometry_of(const LayerArguments& arguments, int64_t patches, int64_t heads);

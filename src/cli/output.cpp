@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "base/printable.h"
+#include "base/text.h"
 #include "report/drawing.h"
-#include "report/table.h"
+#include "report/text.h"
 
 namespace fib::cli {
 namespace {
@@ -47,7 +47,7 @@ void say(const std::string& line) {
 
 void say_error(const std::string& line) {
   if (current_line != nullptr) current_line->clear();
-  fmt::print(stderr, "{} {}\n", emphasized("fib:", Emphasis::error, shows_color(stderr)),
+  fmt::print(stderr, "{} {}\n", report::emphasized("fib:", report::Emphasis::error, shows_color(stderr)),
              printable(line, kLongestLine));
 }
 
@@ -62,11 +62,6 @@ size_t columns_of(std::FILE* stream) {
   return isatty(fileno(stream)) != 0 ? terminal_columns(fileno(stream)) : kElsewhere;
 }
 
-std::string emphasized(const std::string& text, Emphasis emphasis, bool color) {
-  if (!color) return text;
-  return (emphasis == Emphasis::error ? "\033[1;31m" : "\033[1m") + text + "\033[0m";
-}
-
 void say_written(const std::string& file, bool quiet, const std::string& details) {
   if (!quiet) fmt::print("wrote {}{}{}\n", printable(file, kLongestLine), details.empty() ? "" : " ", details);
 }
@@ -78,6 +73,12 @@ void write_plot(const report::Drawing& drawing, const std::string& file, bool qu
 
 void print_json(const nlohmann::ordered_json& json) {
   fmt::print("{}\n", json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+void show(const Globals& globals, bool as_json, const std::function<nlohmann::ordered_json()>& json,
+          const std::function<std::string()>& text) {
+  if (as_json) return print_json(json());
+  if (!globals.quiet) fmt::print("{}", text());
 }
 
 StatusLine::StatusLine(bool quiet) : visible_(!quiet && isatty(STDERR_FILENO) != 0) { current_line = this; }

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+
+#include "cli/command.h"
 
 namespace fib::report {
 struct Drawing;
@@ -28,14 +31,14 @@ void write_plot(const report::Drawing& drawing, const std::string& file, bool qu
 /// One line on stdout. Names need not be UTF-8; what is not is replaced.
 void print_json(const nlohmann::ordered_json& json);
 
-/// Whether it is a terminal that shows color, and nobody has set NO_COLOR.
+/// What a command found: JSON where that was asked for, else text unless quiet.
+void show(const Globals& globals, bool as_json, const std::function<nlohmann::ordered_json()>& json,
+          const std::function<std::string()>& text);
+
+/// Whether it is a terminal that shows color, and NO_COLOR is unset.
 bool shows_color(std::FILE* stream);
 /// Of a terminal; a hundred elsewhere, where lines are read by other means.
 size_t columns_of(std::FILE* stream);
-
-enum class Emphasis { heading, error };
-/// As it is where there is no color.
-std::string emphasized(const std::string& text, Emphasis emphasis, bool color);
 
 /// One line on a terminal that is written over, cut to the terminal's width, and gone in the end.
 class StatusLine {

@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "report/table.h"
+#include "report/text.h"
 
 namespace fib::cli {
 namespace {

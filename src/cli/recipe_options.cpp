@@ -4,19 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <stdexcept>
 
-#include "base/nearest.h"
-#include "cli/manual.h"
+#include "report/manual/manual.h"
 #include "training/recipe/options.h"
+#include "training/recipe/recipe_files.h"
 
 namespace fib::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-constexpr const char* kEnding = ".toml";
 
 using training::Option;
 using training::Recipe;
@@ -76,7 +71,7 @@ bool is_listed(const RecipeArguments& arguments, const std::string& key, RecipeH
 
 void group_attention(CLI::App& app, bool listed) {
   for (const char* name : {"--attention", "--wmin", "--wmax", "--modified"})
-    app.get_option(name)->group(listed ? group_of("model") : kUnlisted);
+    app.get_option(name)->group(listed ? group_of("model") : report::kUnlisted);
 }
 
 bool given(const RecipeArguments& arguments, const char* flag) { return arguments.app->count(flag) > 0; }
@@ -90,7 +85,7 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
                  "options from a file, or from a recipe that is found by its name; those given here override it")
       ->check(CLI::Validator(
           [](const std::string& given) {
-            find_recipe(given);  // throws where there is none, before torch is loaded
+            training::find_recipe(given);  // throws where there is none, before torch is loaded
             return std::string();
           },
           ""))
@@ -102,12 +97,14 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
     if (option.key == "threads" || option.key == "attention") continue;
     const std::string fallback = default_text(option, base);
     const bool listed = is_listed(arguments, option.key, help) || fallback != default_text(option, usual);
-    add_flag(app, arguments, option)->group(listed ? group_of(option.section) : kUnlisted)->default_str(fallback);
+    add_flag(app, arguments, option)
+        ->group(listed ? group_of(option.section) : report::kUnlisted)
+        ->default_str(fallback);
   }
 }
 
 Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
-  if (!arguments.recipe.empty()) training::read_toml_file(base, find_recipe(arguments.recipe));
+  if (!arguments.recipe.empty()) training::read_toml_file(base, training::find_recipe(arguments.recipe));
   for (const auto& [option, text] : arguments.given) option->parse(base, text);
   AttentionArguments attention = arguments.attention;
   if (!given(arguments, "--attention")) attention.attention = base.model.attention;
@@ -115,38 +112,11 @@ Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
   return base;
 }
 
-std::vector<fs::path> recipe_folders() {
-  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
-  // fib is installed in bin, fib-torch in libexec/fibottention.
-  return {"recipes", here / "../recipes", here / "../share/fibottention/recipes",
-          here / "../../share/fibottention/recipes"};
-}
-
-std::vector<std::string> recipe_names() {
-  std::set<std::string> names;
-  std::error_code unreadable;
-  for (const fs::path& folder : recipe_folders())
-    for (const auto& file : fs::directory_iterator(folder, unreadable))
-      if (file.path().extension() == kEnding) names.insert(file.path().stem().string());
-  return {names.begin(), names.end()};
-}
-
-fs::path find_recipe(const std::string& given) {
-  if (given == "-") return "/dev/stdin";
-  const bool is_path = given.find('/') != std::string::npos || given.ends_with(kEnding);
-  if (is_path || fs::is_regular_file(given)) return given;
-  for (const fs::path& folder : recipe_folders()) {
-    const fs::path file = (folder / (given + kEnding)).lexically_normal();
-    if (fs::is_regular_file(file)) return file;
-  }
-  throw std::invalid_argument(unknown_name("recipe", given, recipe_names()));
-}
-
 void add_train_options(CLI::App& command, TrainArguments& arguments, RecipeHelp help) {
   command.add_option("--out", arguments.out, "directory of the run")->required()->type_name("DIR");
   command.add_flag("--resume", arguments.resume, "continue the run in --out where its last checkpoint is");
   add_number(command, "--peer-timeout", arguments.peer_timeout, {1, 86400},
-             "seconds to wait for another process that gives no sign of life")
+             "seconds to wait for another process without a heartbeat")
       ->capture_default_str();
   command.add_flag("--json", arguments.json, "print the summary as JSON");
   add_recipe_options(command, arguments.recipe, arguments.base, help);

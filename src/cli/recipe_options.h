@@ -2,7 +2,6 @@
 // The options of a training run on the command line: every row of the recipe's table is a flag.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,18 +29,6 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const trainin
 /// does not accept.
 training::Recipe recipe_of(const RecipeArguments& arguments, training::Recipe base);
 
-// ---- Recipes by name: in the folder the user works in, beside the sources, or where they were installed
-
-/// In the order in which they are searched; not all of them need to exist.
-std::vector<std::filesystem::path> recipe_folders();
-
-/// Of all recipes that are found by name, sorted.
-std::vector<std::string> recipe_names();
-
-/// The file that is meant by --recipe: a file of that name, a recipe of that name in one of the folders, or standard
-/// input for "-". Throws std::invalid_argument with the nearest name where there is none.
-std::filesystem::path find_recipe(const std::string& given);
-
 // ---- Commands that train
 
 struct TrainArguments {
@@ -50,7 +37,6 @@ struct TrainArguments {
   bool resume = false;
   bool json = false;
   double peer_timeout = 60;             ///< seconds
-  int64_t threads = 0;                  ///< of --threads; 0: not given
   training::Recipe base = {};           ///< what options and files change
   std::string command = "train";        ///< for what is told about continuing
   std::string result = "summary.json";  ///< the file that says that a run of the command is finished

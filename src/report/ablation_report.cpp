@@ -10,10 +10,10 @@
 #include <set>
 
 #include "analysis/ablations/results.h"
-#include "report/figure_json.h"
+#include "report/fields.h"
 #include "report/plot.h"
-#include "report/seeds.h"
-#include "report/table.h"
+#include "report/run_comparison.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {

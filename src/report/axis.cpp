@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/words.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/markup.h"
-
 #include <cstdint>
 #include <string_view>
 
-#include "base/printable.h"
+#include "base/text.h"
+#include "report/drawing.h"
 
 namespace fib::report {
 namespace {
@@ -56,6 +55,9 @@ std::string escaped_markup(const std::string& text) {
       case '"':
         out += "&quot;";
         break;
+      case '\'':
+        out += "&#39;";
+        break;
       default:
         out += c;
     }
@@ -64,5 +66,20 @@ std::string escaped_markup(const std::string& text) {
 }
 
 std::string png_uri(const std::string& png) { return "data:image/png;base64," + base64(png); }
+
+std::string html_table_begin(const std::string& label) {
+  return "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"" + escaped_markup(label) +
+         "\"><table>\n<thead><tr>";
+}
+
+std::string html_column(const std::string& title, bool words) {
+  return std::string("<th scope=\"col\"") + (words ? " class=\"words\"" : "") + ">" + escaped_markup(title) + "</th>";
+}
+
+std::string html_row_name(const std::string& content) { return "<th scope=\"row\">" + content + "</th>"; }
+
+std::string html_cell(const std::string& content, bool words) {
+  return (words ? "<td class=\"words\">" : "<td>") + content + "</td>";
+}
 
 }  // namespace fib::report

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lengths inside are in tokens, with queries as y and keys as x; Canvas turns them into pixels.
-#include "report/mask_panel.h"
-
 #include <algorithm>
 #include <cmath>
 #include <span>
+
+#include "report/pattern_drawing.h"
 
 namespace fib::report {
 namespace {
@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMaxSquares = 64;
 /// Pixels across: thinner lines fade, thinner bands and dots vanish.
 constexpr double kMinLine = 1.7, kMinBand = 2.0, kMinDot = 2.0;
+/// Between tokens and summaries.
+constexpr double kSummaryGap = 4.0;
 /// A wider area of lines too close to be told apart has the shade of its density, though never less than this.
 constexpr double kShadedArea = 24.0, kFaintest = 0.3;
 
@@ -112,6 +114,50 @@ std::vector<Fill> draw_diagonals(const SupportSet& s, int64_t h, const Canvas& c
   return fills;
 }
 
+/// The line of a step on the grid where patches [first, last) are the lower ones of its pairs.
+std::vector<Point> run_of(const SupportSet& s, double offset, double first, double last, double half,
+                          const Canvas& canvas) {
+  const double cls = static_cast<double>(s.cls()), x = std::max(0.0, offset), y = std::max(0.0, -offset);
+  std::vector<Point> corners = {{first + x - half, first + y},
+                                {first + x + half, first + y},
+                                {last + x + half, last + y},
+                                {last + x - half, last + y}};
+  for (Point& p : corners) p = canvas.point(cls + p.x, cls + p.y);
+  return corners;
+}
+
+/// Lines broken where a row of the grid ends, or whole where the breaks are too small to be seen.
+Fill draw_neighbors(const SupportSet& s, int64_t h, const Canvas& canvas, Color color) {
+  Fill fill{color, {}, {}};
+  const double half = 0.5 * std::max(1.0, canvas.at_least(kMinLine));
+  for (const GridOffset& g : s.head(h).neighbors) {
+    const int64_t end = s.patches() - g.offset;
+    const bool broken = static_cast<double>(g.frames.everything() ? g.columns.period : g.frames.period) >=
+                        canvas.at_least(2 * kMinLine);
+    for (int64_t first = 0, last = 0; first < end; first = last) {
+      for (last = first + 1; last < end && (!broken || g.contains(last) == g.contains(first));) ++last;
+      if (broken && !g.contains(first)) continue;
+      for (const double sign : {-1.0, 1.0}) {
+        if (sign > 0 && s.causal()) continue;
+        fill.polygons.push_back(run_of(s, sign * static_cast<double>(g.offset), static_cast<double>(first),
+                                       static_cast<double>(last), half, canvas));
+      }
+    }
+  }
+  return fill;
+}
+
+/// A column each, from the first patch token down.
+Fill draw_summaries(const SupportSet& s, const Canvas& canvas, Color color) {
+  Fill fill{color, {}, {}};
+  if (!s.summaries()) return fill;
+  const MaskPanel& panel = canvas.panel;
+  const double top = static_cast<double>(s.cls()) * panel.cell;
+  fill.rects.push_back({canvas.origin.x + panel.side + kSummaryGap, canvas.origin.y + top,
+                        panel.width - panel.side - kSummaryGap, panel.side - top});
+  return fill;
+}
+
 /// Class tokens see all and are seen by all; where causal, each sees only those before it.
 Fill draw_class_tokens(const SupportSet& s, const Canvas& canvas, Color color) {
   Fill fill{color, {}, {}};
@@ -141,36 +187,48 @@ Fill draw_dots(const SupportSet& s, int64_t h, const Canvas& canvas, Color color
 }
 
 std::vector<Fill> draw_squares(const SupportSet& s, int64_t h, const Canvas& canvas, const MaskColors& colors) {
-  Fill offsets{colors.offsets, {}, {}}, cls{colors.cls, {}, {}}, random{colors.random, {}, {}};
+  Fill offsets{colors.offsets, {}, {}}, cls{colors.cls, {}, {}}, random{colors.random, {}, {}},
+      neighbors{colors.neighbors, {}, {}};
+  const auto is_offset = [&](int64_t distance) {
+    const SupportSet::Head& head = s.head(h);
+    return distance == 0 ? head.diagonal
+                         : std::binary_search(head.offsets.begin(), head.offsets.end(), std::abs(distance));
+  };
   for (int64_t q = 0; q < s.query_tokens(); ++q) {
     for (int64_t k : s.keys_of_row(h, q)) {
       const bool listed = s.head(h).pairs.contains({static_cast<int32_t>(q), static_cast<int32_t>(k)});
-      Fill& fill = q < s.cls() || k < s.cls() ? cls : listed ? random : offsets;
+      Fill& fill = q < s.cls() || k < s.cls() ? cls : listed ? random : is_offset(q - k) ? offsets : neighbors;
       // A pixel of ground is left between squares, so that they can be counted.
       const Rect r = canvas.rect(static_cast<double>(k), static_cast<double>(q), 1, 1);
       fill.rects.push_back({r.x, r.y, r.width - 1, r.height - 1});
     }
   }
-  return {offsets, cls, random};
+  return {offsets, neighbors, cls, random};
 }
 
 }  // namespace
 
-MaskPanel MaskPanel::fitting(int64_t tokens, double room) {
-  const double t = static_cast<double>(tokens);
+MaskPanel MaskPanel::fitting(const SupportSet& support, double room) {
+  const double tokens = static_cast<double>(support.query_tokens());
+  const double summaries = support.summaries() ? static_cast<double>(support.summaries()->count()) : 0.0;
+  if (summaries > 0) room -= kSummaryGap;
+  const double t = tokens + summaries;
   const double cell = t <= room ? std::min(std::floor(room / t), 48.0) : room / t;
-  return {cell, cell * t};
+  const double side = cell * tokens;
+  return {cell, side, summaries > 0 ? side + kSummaryGap + std::max(cell * summaries, kMinBand) : side};
 }
 
 std::vector<Fill> draw_mask(const SupportSet& s, int64_t head, MaskPanel panel, Point origin,
                             const MaskColors& colors) {
   const Canvas canvas{panel, origin};
   std::vector<Fill> fills = {{colors.ground, {{origin.x, origin.y, panel.side, panel.side}}, {}}};
+  fills.push_back(draw_summaries(s, canvas, colors.summaries));
   if (s.query_tokens() <= kMaxSquares) {
     for (Fill& f : draw_squares(s, head, canvas, colors)) fills.push_back(std::move(f));
     return fills;
   }
   for (Fill& f : draw_diagonals(s, head, canvas, colors)) fills.push_back(std::move(f));
+  fills.push_back(draw_neighbors(s, head, canvas, colors.neighbors));
   fills.push_back(draw_dots(s, head, canvas, colors.random));
   fills.push_back(draw_class_tokens(s, canvas, colors.cls));
   return fills;

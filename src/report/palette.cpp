@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/palette.h"
-
 #include <fmt/format.h>
 
 #include <array>
 #include <utility>
+
+#include "report/drawing.h"
 
 namespace fib::report {
 namespace {
@@ -12,15 +12,17 @@ namespace {
 constexpr std::array<Color, 7> kSeriesColors = {
     {{102, 102, 102}, {213, 94, 0}, {0, 114, 178}, {0, 158, 115}, {204, 121, 167}, {230, 159, 0}, {86, 180, 233}}};
 
-constexpr std::array<std::pair<Color, const char*>, 9> kThemed = {{{kPlotText, "currentColor"},
-                                                                   {kPlotMuted, "var(--muted)"},
-                                                                   {kPlotGrid, "var(--grid)"},
-                                                                   {kMaskCaption, "var(--muted)"},
-                                                                   {kMaskFrame, "var(--grid)"},
-                                                                   {kMaskGround, "var(--card)"},
-                                                                   {kMaskOffset, "var(--mask-offset)"},
-                                                                   {kMaskClass, "var(--mask-class)"},
-                                                                   {kMaskListed, "var(--mask-listed)"}}};
+constexpr std::array<std::pair<Color, const char*>, 11> kThemed = {{{kPlotText, "currentColor"},
+                                                                    {kPlotMuted, "var(--muted)"},
+                                                                    {kPlotGrid, "var(--grid)"},
+                                                                    {kMaskCaption, "var(--muted)"},
+                                                                    {kMaskFrame, "var(--grid)"},
+                                                                    {kMaskGround, "var(--card)"},
+                                                                    {kMaskOffset, "var(--mask-offset)"},
+                                                                    {kMaskClass, "var(--mask-class)"},
+                                                                    {kMaskListed, "var(--mask-listed)"},
+                                                                    {kMaskNeighbor, "var(--mask-neighbor)"},
+                                                                    {kMaskSummary, "var(--mask-summary)"}}};
 
 }  // namespace
 

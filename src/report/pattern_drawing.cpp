@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/mask_panel.h"
-#include "report/palette.h"
-#include "report/words.h"
+#include "report/drawing.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {
 
-constexpr MaskColors kMask{.ground = kMaskGround, .offsets = kMaskOffset, .cls = kMaskClass, .random = kMaskListed};
+constexpr MaskColors kMask{.ground = kMaskGround,
+                           .offsets = kMaskOffset,
+                           .cls = kMaskClass,
+                           .random = kMaskListed,
+                           .neighbors = kMaskNeighbor,
+                           .summaries = kMaskSummary};
 
 constexpr double kMargin = 28, kGap = 26, kTitle = 22, kBody = 15, kCaption = 14, kLine = 20, kHeader = 104;
 constexpr int64_t kMaxPanels = 256;
@@ -49,8 +53,8 @@ struct Layout {
   Layout(const SupportSet& s, PatternSize size)
       : panels(std::min(s.num_heads(), kMaxPanels)),
         columns(column_count(panels)),
-        panel(MaskPanel::fitting(s.query_tokens(), panel_room(panels, size))),
-        column_width(std::max(panel.side, narrowest_column(size))),
+        panel(MaskPanel::fitting(s, panel_room(panels, size))),
+        column_width(std::max(panel.width, narrowest_column(size))),
         row_height(panel.side + 2 * kLine + kGap) {}
 
   Point origin(int64_t i) const {
@@ -79,17 +83,20 @@ struct PairKind {
 
 /// Only what some head has.
 std::vector<PairKind> pair_kinds(const SupportSet& s) {
-  bool offsets = false, diagonal = false;
+  bool offsets = false, diagonal = false, neighbors = false;
   int64_t listed = 0;
   for (int64_t h = 0; h < s.num_heads(); ++h) {
     offsets |= !s.head(h).offsets.empty();
     diagonal |= s.head(h).diagonal;
+    neighbors |= !s.head(h).neighbors.empty();
     listed = std::max(listed, s.head(h).pairs.size());
   }
   std::vector<PairKind> entries;
   if (diagonal) entries.push_back({kMask.offsets, "offset (0: the token itself)"});
   if (offsets && !diagonal) entries.push_back({kMask.offsets, "offset"});
   if (s.cls() > 0) entries.push_back({kMask.cls, "class token"});
+  if (neighbors) entries.push_back({kMask.neighbors, "neighbor on the grid"});
+  if (s.summaries()) entries.push_back({kMask.summaries, fmt::format("{} summaries", s.summaries()->count())});
   const std::string part = listed > kMaxDots ? fmt::format(" ({} per head drawn)", grouped(kMaxDots)) : "";
   if (listed > 0) entries.push_back({kMask.random, "random pair" + part});
   return entries;

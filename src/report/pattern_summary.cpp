@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <stdexcept>
 
-#include "report/table.h"
-#include "report/words.h"
+#include "fibottention/pattern.h"
+#include "report/text.h"
 
 namespace fib::report {
+
 namespace {
 
 int64_t count_empty_rows(const SupportSet& s) {
@@ -58,10 +61,27 @@ void add_desiderata(Table& table, const PatternSummary& summary) {
   }
 }
 
+int64_t neighbor_pairs(const SupportSet& s) {
+  int64_t count = 0;
+  for (int64_t h = 0; h < s.num_heads(); ++h) count += s.neighbor_pairs(h);
+  return count;
+}
+
+/// What neighbors and summaries add, which is not the paper's.
+std::string beside_the_mechanism(const SupportSet& s) {
+  std::string text;
+  if (const int64_t pairs = neighbor_pairs(s)) text = grouped(pairs) + " of them with neighbors on the grid alone";
+  if (s.summaries())
+    text += fmt::format("{}{} with {} summaries", text.empty() ? "" : ", ", grouped(s.num_heads() * s.summary_pairs()),
+                        s.summaries()->count());
+  return text;
+}
+
 std::string totals_table(const PatternSummary& summary) {
   const SupportSet& s = summary.support;
   Table table({{}, {}});
   table.add_row({"pairs", grouped(s.patch_pairs()) + " of patch tokens, " + grouped(s.pairs()) + " in all"});
+  if (const std::string extra = beside_the_mechanism(s); !extra.empty()) table.add_row({"", extra});
   table.add_row({"pruned", fmt::format("{:.3f} % of patch pairs, {:.3f} % of all pairs", 100.0 * s.pruning_ratio(),
                                        100.0 * s.pruning_ratio_with_cls())});
   if (const auto bounds = pattern_bounds(summary.spec, s)) {
@@ -148,6 +168,8 @@ nlohmann::ordered_json pattern_json(const PatternSummary& summary) {
                      {"window", head.window},
                      {"offsets", head.offsets},
                      {"diagonal", head.diagonal},
+                     {"neighbor_pairs", s.neighbor_pairs(h)},
+                     {"summary_pairs", s.summary_pairs()},
                      {"listed_pairs", head.pairs.size()},
                      {"pairs", s.patch_pairs(h)}});
   }
@@ -169,6 +191,66 @@ nlohmann::ordered_json pattern_json(const PatternSummary& summary) {
 
 std::string pattern_text(const PatternSummary& summary) {
   return heads_table(summary.support) + "\n" + totals_table(summary);
+}
+
+// ---- fib pattern --array
+
+namespace {
+
+/// With these the largest element, of the last row and column, is below 2⁶³.
+constexpr int64_t kMaxRows = 10000, kMaxColumns = 60;
+
+struct Size {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+
+Size parse_size(const std::string& text) {
+  Size size;
+  const char* end = text.data() + text.size();
+  const auto rows = std::from_chars(text.data(), end, size.rows);
+  const bool crossed = rows.ec == std::errc() && rows.ptr != end && *rows.ptr == 'x';
+  const auto columns = crossed ? std::from_chars(rows.ptr + 1, end, size.columns) : rows;
+  const bool whole = crossed && columns.ec == std::errc() && columns.ptr == end;
+  if (whole && size.rows >= 1 && size.rows <= kMaxRows && size.columns >= 1 && size.columns <= kMaxColumns) return size;
+  throw std::invalid_argument(
+      fmt::format("--array must be ROWSxCOLS from 1x1 to {}x{}, got '{}'", kMaxRows, kMaxColumns, text));
+}
+
+std::vector<int64_t> row_elements(SequenceStart start, int64_t columns) {
+  std::vector<int64_t> elements;
+  for (int64_t x = start.a, y = start.b; static_cast<int64_t>(elements.size()) < columns;) {
+    elements.push_back(x);
+    const int64_t next = x + y;
+    x = std::exchange(y, next);
+  }
+  return elements;
+}
+
+}  // namespace
+
+WythoffTable wythoff_table(const std::string& text, bool modified) {
+  const Size size = parse_size(text);
+  WythoffTable table{modified, {}};
+  for (int64_t i = 1; i <= size.rows; ++i) {
+    table.rows.push_back(row_elements(modified ? modified_wythoff_row(i) : wythoff_row(i), size.columns));
+  }
+  return table;
+}
+
+nlohmann::ordered_json WythoffTable::to_json() const {
+  return {{"rows", rows.size()}, {"columns", rows.front().size()}, {"modified", modified}, {"array", rows}};
+}
+
+std::string WythoffTable::to_string() const {
+  std::vector<Table::Column> columns(rows.front().size() + 1, {"", Table::Align::right});
+  Table table(columns);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    std::vector<std::string> cells = {fmt::format("{}:", i + 1)};
+    for (int64_t e : rows[i]) cells.push_back(std::to_string(e));
+    table.add_row(std::move(cells));
+  }
+  return table.to_string();
 }
 
 }  // namespace fib::report

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `fib pattern` says about a support set, for machines and for people.
+// What `fib pattern` says about a support set, as a table and as JSON.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fibottention/pattern.h"
 #include "patterns/desiderata.h"
@@ -37,5 +39,18 @@ PatternSummary summarize_pattern(const AttentionSpec& spec, const SupportSet& su
 nlohmann::ordered_json pattern_json(const PatternSummary& summary);
 /// A table of the heads, and the totals below it.
 std::string pattern_text(const PatternSummary& summary);
+
+// ---- The upper left corner of the Wythoff array, for fib pattern --array
+
+struct WythoffTable {
+  bool modified;
+  std::vector<std::vector<int64_t>> rows;
+
+  nlohmann::ordered_json to_json() const;
+  std::string to_string() const;
+};
+
+/// `size` is ROWSxCOLS; throws std::invalid_argument when it is not, or too large.
+WythoffTable wythoff_table(const std::string& size, bool modified);
 
 }  // namespace fib::report

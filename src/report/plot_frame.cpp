@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/printable.h"
-#include "report/table.h"
+#include "base/text.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {

@@ -7,7 +7,6 @@
 
 #include "report/axis.h"
 #include "report/drawing.h"
-#include "report/palette.h"
 
 namespace fib::report {
 

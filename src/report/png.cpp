@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/png.h"
-
 #include <zlib.h>
 
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <vector>
+
+#include "report/drawing.h"
 
 namespace fib::report {
 namespace {

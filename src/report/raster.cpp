@@ -8,10 +8,9 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
-#include "base/printable.h"
+#include "base/text.h"
 #include "report/drawing.h"
-#include "report/letters.h"
-#include "report/png.h"
+#include "report/font.h"
 
 namespace fib::report {
 namespace {

@@ -10,14 +10,13 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/json_figure.h"
-#include "base/json_reason.h"
-#include "base/parse_json.h"
-#include "base/printable.h"
+#include "base/json.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "training/run/summary.h"
 
 namespace fib::report {
+
 namespace {
 
 using nlohmann::json;
@@ -58,10 +57,10 @@ void take(RunRecord& run, const training::Summary& s) {
 }
 
 void add_line(RunRecord& run, std::vector<CurvePoint>& unaveraged, const json& line) {
-  const double epoch = json_figure(line, "epoch");
-  if (line.contains("train_loss")) run.train_loss.push_back({epoch, json_figure(line, "train_loss")});
+  const double epoch = json_number(line, "epoch");
+  if (line.contains("train_loss")) run.train_loss.push_back({epoch, json_number(line, "train_loss")});
   if (line.value("split", "") != "validation") return;
-  (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, json_figure(line, run.score)});
+  (line.at("weights") == "ema" ? run.validation : unaveraged).push_back({epoch, json_number(line, run.score)});
 }
 
 /// Empty where a run was not logged.
@@ -87,10 +86,10 @@ void take_metrics(RunRecord& run, const training::RunFiles& files) {
 
 }  // namespace
 
-double RunRecord::score_scale() const { return training::figure_style(score).percent ? 100 : 1; }
+double RunRecord::score_scale() const { return training::metric_style(score).percent ? 100 : 1; }
 
 std::string RunRecord::score_label() const {
-  const training::FigureStyle style = training::figure_style(score);
+  const training::MetricStyle style = training::metric_style(score);
   return style.percent ? style.label + ", percent" : style.label;
 }
 
@@ -114,6 +113,73 @@ RunRecord read_run(const std::filesystem::path& directory) {
   run.finished = time_of(files.summary());
   take_metrics(run, files);
   return run;
+}
+
+namespace {
+
+using nlohmann::json;
+
+/// What is not known is null in JSON, and 0 here.
+double known_or_zero(const json& row, const char* key) { return row.at(key).is_null() ? 0 : json_number(row, key); }
+
+void read_score(RunRecord& run, const json& row) {
+  for (const auto& item : row.items()) {
+    const std::string& key = item.key();
+    if (!key.starts_with(kTestKey) || key == "test_images") continue;
+    run.score = key.substr(std::string_view(kTestKey).size());
+    run.test_score = json_number(row, key);
+    return;
+  }
+  throw std::runtime_error("a row has no score of a test");
+}
+
+RunRecord recorded_run(const json& row) {
+  RunRecord run;
+  run.name = row.at("run");
+  run.model = row.at("model");
+  run.attention = row.at("attention");
+  run.data = row.at("data");
+  run.machine = row.at("machine");
+  run.finished = row.at("finished");
+  run.seed = json_integer(row, "seed");
+  run.epochs = json_number(row, "epochs");
+  run.train_samples = json_integer(row, "images");
+  run.test_samples = json_integer(row, "test_images");
+  run.samples_per_second = known_or_zero(row, "images_per_second");
+  run.pair_share = json_number(row, "pair_share");
+  run.attention_ms = known_or_zero(row, "attention_ms");
+  run.step_ms = known_or_zero(row, "step_ms");
+  run.peak_memory_mb = json_number(row, "peak_memory_mb");
+  read_score(run, row);
+  return run;
+}
+
+std::vector<RunRecord> recorded_runs(const std::string& text) {
+  std::vector<RunRecord> runs;
+  const json content = parse_json(text);
+  for (const json& row : content.at("rows")) runs.push_back(recorded_run(row));
+  if (runs.empty()) throw std::runtime_error("there are none");
+  return runs;
+}
+
+}  // namespace
+
+std::vector<RunRecord> read_runs(const std::filesystem::path& path) {
+  if (!std::filesystem::exists(path))
+    throw std::runtime_error("there is neither a run nor a file of rows at " + in_quotes(path.string()));
+  if (!std::filesystem::is_regular_file(path)) return {read_run(path)};
+  const std::string text = read_file(path, kMaxRecordBytes);
+  const auto refuse = [&](const std::string& reason) {
+    throw std::runtime_error("cannot understand the rows of runs in " + in_quotes(path.string()) + ": " + reason);
+  };
+  try {
+    return recorded_runs(text);
+  } catch (const json::exception& error) {
+    refuse(json_reason(error));
+  } catch (const std::runtime_error& error) {
+    refuse(error.what());
+  }
+  return {};
 }
 
 }  // namespace fib::report

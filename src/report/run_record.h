@@ -46,4 +46,14 @@ std::vector<size_t> mechanism_colors(const std::vector<RunRecord>& runs);
 /// Throws std::runtime_error where the directory holds no finished run.
 RunRecord read_run(const std::filesystem::path& directory);
 
+// ---- Rows of JSON, the same for every command that shows runs. Rows that were kept stand for their runs after these
+// are gone
+
+/// What a row calls the score of the test set: this and the name of the metric.
+inline constexpr const char* kTestKey = "test_";
+
+/// The run in a directory, or all those of a file that holds {"rows": [...]} of run_json, which have no curves. Throws
+/// std::runtime_error where there is neither.
+std::vector<RunRecord> read_runs(const std::filesystem::path& path);
+
 }  // namespace fib::report

@@ -5,16 +5,13 @@
 #include <iterator>
 
 #include "report/drawing.h"
-#include "report/markup.h"
-#include "report/palette.h"
-#include "report/png.h"
 
 namespace fib::report {
 namespace {
 
 using Buffer = fmt::memory_buffer;
 
-/// Hundredths of a pixel, without the zeros nobody needs: drawings have thousands of these.
+/// Hundredths of a pixel, without trailing zeros: drawings have thousands of these.
 std::string number(double value) {
   const double rounded = std::round(value * 100) / 100;
   return fmt::format("{}", rounded == 0 ? 0.0 : rounded);

@@ -30,7 +30,7 @@ TEST(Fib, alone_gives_an_overview) {
   EXPECT_EQ(o.code, 0);
   EXPECT_NE(o.out.find("fib pattern"), std::string::npos);
   EXPECT_NE(o.out.find("fib attentions"), std::string::npos);
-  EXPECT_LE(std::count(o.out.begin(), o.out.end(), '\n'), 40);
+  EXPECT_LE(std::count(o.out.begin(), o.out.end(), '\n'), 45);
 }
 
 TEST(Fib, tells_version_commit_and_build_type) {

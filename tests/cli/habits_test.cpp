@@ -13,9 +13,11 @@
 #include "cli/commands/command_table.h"
 #include "cli/output.h"
 #include "cli/recipe_options.h"
+#include "report/text.h"
 #include "run_fib.h"
 #include "terminal.h"
 #include "training/recipe/options.h"
+#include "training/recipe/recipe_files.h"
 
 namespace {
 
@@ -118,8 +120,8 @@ TEST(Color, is_for_terminals_and_for_those_who_want_it) {
     EXPECT_FALSE(shows_color(stderr));
   }
   setenv("TERM", terminal.c_str(), 1);
-  EXPECT_EQ(emphasized("Options:", Emphasis::heading, false), "Options:");
-  EXPECT_EQ(emphasized("fib:", Emphasis::error, true), "\033[1;31mfib:\033[0m");
+  EXPECT_EQ(fib::report::emphasized("Options:", fib::report::Emphasis::heading, false), "Options:");
+  EXPECT_EQ(fib::report::emphasized("fib:", fib::report::Emphasis::error, true), "\033[1;31mfib:\033[0m");
 }
 
 TEST(Dash, is_standard_output_for_drawings) {
@@ -154,11 +156,11 @@ TEST(FibAttend, tells_machines_what_it_wrote) {
 }
 
 TEST(Recipe, is_found_by_name) {
-  EXPECT_EQ(fib::cli::find_recipe("demo").filename(), "demo.toml");
-  EXPECT_EQ(fib::cli::find_recipe("here/demo.toml"), "here/demo.toml");
-  EXPECT_EQ(fib::cli::find_recipe("-"), "/dev/stdin");
+  EXPECT_EQ(fib::training::find_recipe("demo").filename(), "demo.toml");
+  EXPECT_EQ(fib::training::find_recipe("here/demo.toml"), "here/demo.toml");
+  EXPECT_EQ(fib::training::find_recipe("-"), "/dev/stdin");
   try {
-    fib::cli::find_recipe("demmo");
+    fib::training::find_recipe("demmo");
     FAIL() << "there is no demmo";
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean 'demo'?"), std::string::npos) << error.what();

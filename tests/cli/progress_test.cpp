@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "report/table.h"
+#include "report/text.h"
 #include "terminal.h"
 
 using fib::cli::bar_text;

@@ -161,7 +161,7 @@ TEST(Trust, what_cannot_be_written_is_known_at_once) {
 
 TEST(Trust, the_parsers_words_are_ours) {
   expect_line(run_fib("pattern --wmax"), 2, "--wmax needs a value; see fib pattern --help");
-  expect_line(run_fib("bench"), 2, "which of these? fib bench attention, data, model");
+  expect_line(run_fib("bench"), 2, "which of these? fib bench attention, data, decode, model");
   expect_line(run_fib("pattern 196"), 2, "unexpected argument '196'; see fib pattern --help");
 }
 

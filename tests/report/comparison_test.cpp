@@ -61,7 +61,7 @@ TEST(Comparison, has_no_ratio_where_a_speed_is_not_known) {
     for (const char* nonsense : {"inf", "nan"})
       EXPECT_EQ(comparison(a, b).find(nonsense), std::string::npos) << comparison(a, b);
   }
-  EXPECT_EQ(known_figure(0, 1, " ms"), "–");
+  EXPECT_EQ(known_number(0, 1, " ms"), "–");
   EXPECT_EQ(known_rate(2.314, " images/s"), "2.31 images/s");
   EXPECT_EQ(known_rate(225.4, ""), "225");
 }

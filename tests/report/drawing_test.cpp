@@ -9,16 +9,18 @@
 #include <opencv2/imgproc.hpp>
 
 #include "data/images/image.h"
-#include "report/letters.h"
-#include "report/mask_panel.h"
+#include "report/font.h"
 #include "report/pattern_drawing.h"
-#include "report/png.h"
 
 namespace fib::report {
 namespace {
 
-constexpr MaskColors kColors{
-    .ground = {255, 255, 255}, .offsets = {0, 0, 0}, .cls = {255, 128, 0}, .random = {255, 0, 0}};
+constexpr MaskColors kColors{.ground = {255, 255, 255},
+                             .offsets = {0, 0, 0},
+                             .cls = {255, 128, 0},
+                             .random = {255, 0, 0},
+                             .neighbors = {0, 128, 0},
+                             .summaries = {128, 0, 128}};
 
 cv::Mat decode(const std::string& png) {
   Image image = decode_image(std::as_bytes(std::span(png)), "drawn");
@@ -31,8 +33,8 @@ cv::Mat decode(const std::string& png) {
 SupportSet make(const std::string& text, PatternGeometry g = {}) { return make_support(AttentionSpec::parse(text), g); }
 
 cv::Mat panel_image(const SupportSet& s, int64_t head, double room) {
-  const MaskPanel panel = MaskPanel::fitting(s.query_tokens(), room);
-  Drawing drawing{panel.side, panel.side, {}};
+  const MaskPanel panel = MaskPanel::fitting(s, room);
+  Drawing drawing{panel.width, panel.side, {}};
   for (Fill& f : draw_mask(s, head, panel, {0, 0}, kColors)) drawing.items.emplace_back(std::move(f));
   return decode(to_png(drawing));
 }
@@ -63,7 +65,7 @@ void expect_mask(const SupportSet& s, int64_t head, double room) {
       if (s.contains(head, {q, k})) {
         ASSERT_GT(dark, 0.3) << q << " " << k;
       } else if (!near_a_pair(s, head, q, k)) {
-        ASSERT_EQ(dark, 0.0) << q << " " << k;
+        ASSERT_NEAR(dark, 0.0, 1e-9) << q << " " << k;
       }
     }
   }
@@ -121,6 +123,22 @@ TEST(MaskPanel, shows_every_pair_of_196_tokens) {
   expect_mask(make("fibottention-modified"), 3, 400);
   expect_mask(make("bigbird"), 0, 400);
   expect_mask(make("local:w=20,diagonal=true", {.causal = true}), 0, 400);
+}
+
+TEST(MaskPanel, shows_every_neighbor_on_the_grid) {
+  expect_mask(make("random:ratio=1,grid=3"), 0, 400);
+  expect_mask(make("fibottention:wmin=5,wmax=65,grid=5", {.patches = 140, .grid = PatchGrid{10, 14}}), 2, 400);
+  expect_mask(make("local:w=2,grid=3", {.patches = 60, .causal = true, .grid = PatchGrid{5, 4, 3}}), 0, 400);
+  expect_mask(make("local:w=1,grid=3", {.patches = 49, .cls = 2}), 0, 400);
+}
+
+TEST(MaskPanel, shows_summaries_as_columns_beside_the_tokens) {
+  const SupportSet s = make("local:summaries=4x4");
+  const MaskPanel panel = MaskPanel::fitting(s, 430);
+  EXPECT_EQ(panel.side, 197 * panel.cell);
+  const cv::Mat image = panel_image(s, 0, 430);
+  EXPECT_EQ(image.at<cv::Vec3b>(image.rows / 2, image.cols - 2), cv::Vec3b(128, 0, 128));
+  EXPECT_EQ(image.at<cv::Vec3b>(0, image.cols - 2), cv::Vec3b(255, 255, 255)) << "a class token sees no summary";
 }
 
 TEST(MaskPanel, loses_no_diagonal_of_4096_tokens) {

@@ -31,5 +31,35 @@ TEST(Fields, give_json_and_table_of_one_list) {
   EXPECT_EQ(fields_table(fields(), rows, 1), "what  count   time\na         1  known\n         20      –\n");
 }
 
+TEST(Fields, leave_out_columns_without_a_value_in_any_row) {
+  Fields<Row> list = fields();
+  list.push_back(shown_field<Row>("note", [](const Row& r) { return r.count == 20 ? "twenty" : ""; }));
+  EXPECT_EQ(fields_table(list, {{"a", 1}}), "what  count  time\na         1     –\n");
+  EXPECT_EQ(fields_table(list, {{"a", 20}}), "what  count  time    note\na        20     –  twenty\n");
+}
+
+TEST(Fields, are_lines_of_one_row) {
+  EXPECT_EQ(fields_lines(fields(), {"a", 1, 0.5}), "what   a\ncount  1\ntime   known\n");
+}
+
+TEST(Fields, are_a_table_of_html_whose_first_cell_heads_its_row) {
+  const std::string html = fields_html(fields(), std::vector<Row>{{"<a>", 1}}, "sizes");
+  EXPECT_NE(html.find("aria-label=\"sizes\""), std::string::npos) << html;
+  EXPECT_NE(html.find("<th scope=\"col\">what</th><th scope=\"col\">count</th>"), std::string::npos) << html;
+  EXPECT_NE(html.find("<tr><th scope=\"row\">&lt;a&gt;</th><td>1</td>"), std::string::npos) << html;
+}
+
+TEST(Fields, format_numbers_and_leave_out_keys_that_a_row_does_not_have) {
+  const auto time = [](const Row& r) { return r.time; };
+  const Fields<Row> list = {number_field<Row>("t", "t", time, 2, " s"), share_field<Row>("share", "share", time, 1),
+                            count_field<Row>("count", "count", [](const Row& r) { return 1000 * r.count; }),
+                            optional_field<Row>("known", time)};
+  EXPECT_EQ(fields_table(list, {{"a", 3, 0.5}, {"b", 4}}),
+            "     t   share  count\n0.50 s  50.0 %  3,000\n     –       –  4,000\n");
+  EXPECT_EQ(fields_json(list, Row{"b", 4}),
+            (nlohmann::ordered_json{{"t", nullptr}, {"share", nullptr}, {"count", 4000}}));
+  EXPECT_EQ(fields_json(list, Row{"a", 3, 0.5})["known"], 0.5);
+}
+
 }  // namespace
 }  // namespace fib::report

@@ -9,7 +9,7 @@
 
 #include "files.h"
 #include "report/attention_drawing.h"
-#include "report/markup.h"
+#include "report/drawing.h"
 #include "report/plot.h"
 
 namespace fib::report {
@@ -121,6 +121,72 @@ TEST(Page, escapes_what_people_name) {
   const std::string html = page_html(small_page());
   EXPECT_TRUE(mentions(html, "Two &lt;runs&gt; &amp; more"));
   EXPECT_EQ(html.find("<runs>"), std::string::npos);
+}
+
+// ---- In a browser ---------------------------------------------------------------------------------------------------
+
+/// A page in which everything that somebody may have named is called so.
+Page page_of_names(const std::string& name) {
+  Page page = small_page();
+  page.title = page.made_by = page.version = page.made_on = page.made_at = name;
+  page.class_names = {name, name};
+  page.samples[0].item = name;
+  page.paper_diversity[0].name = name;
+  for (PageRun& run : page.runs) {
+    RunRecord& record = run.record;
+    record.name = record.model = record.data = record.machine = record.finished = record.samples = name;
+    run.config = run.directory = run.mistakes[0].item = run.diversity->name = name;
+  }
+  return page;
+}
+
+/// The page as Chromium has understood it; "" where there is none.
+std::string understood(const std::string& html, const test::TemporaryDirectory& folder) {
+  test::write_file(folder / "page.html", html);
+  const std::string command =
+      "chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+      " --disable-component-update --disable-sync --user-data-dir=" +
+      (folder / "profile").string() + " --dump-dom file://" + (folder / "page.html").string() + " >" +
+      (folder / "dom").string() + " 2>/dev/null";
+  return std::system(command.c_str()) == 0 ? test::read_file(folder / "dom") : "";
+}
+
+/// Elements with the names of their attributes, one after the other: "<p class><i style>". In what Chromium writes, '<'
+/// begins an element everywhere but in scripts and styles, and attributes are in double quotes.
+std::string skeleton(const std::string& dom) {
+  std::string elements;
+  for (size_t at = dom.find('<'); at != std::string::npos; at = dom.find('<', at)) {
+    const size_t name_end = dom.find_first_of(" />\n", at + 1);
+    const std::string name = dom.substr(at, name_end - at);
+    elements += name;
+    bool quoted = false;
+    size_t word = at = name_end;
+    for (; quoted || dom[at] != '>'; ++at) {
+      if (dom[at] == '"') quoted = !quoted;
+      if (quoted) continue;
+      if (dom[at] == ' ') word = at;
+      if (dom[at] == '=') elements += dom.substr(word, at - word);
+    }
+    elements += '>';
+    if (name == "<script" || name == "<style") at = dom.find("</" + name.substr(1), at);
+  }
+  return elements;
+}
+
+TEST(Page, holds_no_element_that_a_name_has_brought) {
+  if (std::system("command -v chromium >/dev/null") != 0) GTEST_SKIP() << "there is no chromium";
+  const test::TemporaryDirectory folder;
+  const std::string plain = skeleton(understood(page_html(page_of_names("name")), folder));
+  ASSERT_GT(plain.size(), 2000U);
+  std::string all;
+  for (const char* hostile :
+       {"<script>document.body.innerHTML='<h6>'</script>", "\"><img src=x onerror=document.write(1)>",
+        "' onmouseover='x' y='", "</title></style></script></svg></code></td><h6>", "<!--", "]]><b>", "&lt;h6&gt;",
+        "\" autofocus onfocus=\"document.write(1)", "<svg onload=document.write(1)>", "{{x}}${x}",
+        "javascript:document.write(1)", "\xff\xfe<h6>", "a\n\t<h6 \0x"}) {
+    EXPECT_EQ(skeleton(understood(page_html(page_of_names(hostile)), folder)), plain) << hostile;
+    if (HasFailure()) return;
+  }
 }
 
 TEST(Page, leaves_out_what_a_run_does_not_have) {

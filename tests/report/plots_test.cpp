@@ -5,10 +5,10 @@
 
 #include "base/rng.h"
 #include "files.h"
-#include "report/markup.h"
+#include "report/drawing.h"
 #include "report/plot.h"
-#include "report/run_curves.h"
-#include "report/table.h"
+#include "report/run_comparison.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {
@@ -79,7 +79,7 @@ TEST(Axis, holds_its_values_whatever_they_are) {
 
 TEST(BoxPlot, names_its_boxes_and_tells_references_by_color) {
   const std::string svg = svg_of(BoxPlot{"diversity", "percent", {box("it's_full", false), box("paper", true)}});
-  EXPECT_TRUE(mentions(svg, "it's_full"));
+  EXPECT_TRUE(mentions(svg, "it&#39;s_full"));
   EXPECT_TRUE(mentions(svg, "#d55e00"));
   EXPECT_TRUE(mentions(svg, "#666666"));
   EXPECT_FALSE(mentions(svg_of(BoxPlot{"diversity", "percent", {box("one", false)}}), "#666666"));

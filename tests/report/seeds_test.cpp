@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/seeds.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "files.h"
-#include "report/runs_json.h"
+#include "report/run_comparison.h"
+#include "report/run_record.h"
 
 namespace fib::report {
 namespace {

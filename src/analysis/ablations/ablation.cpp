@@ -12,10 +12,10 @@
 
 #include "analysis/paper/tables.h"
 #include "attention/registry.h"
+#include "base/json.h"
 #include "base/nearest.h"
-#include "base/nesting.h"
-#include "base/printable.h"
 #include "base/read_file.h"
+#include "base/text.h"
 
 namespace fib::ablations {
 namespace {

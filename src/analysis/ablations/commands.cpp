@@ -2,10 +2,11 @@
 #include "analysis/ablations/commands.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <set>
 
-#include "base/shell_line.h"
+#include "base/text.h"
 #include "training/run/directory.h"
 
 namespace fib::ablations {
@@ -46,6 +47,14 @@ std::vector<std::string> showing_words(const Ablation& ablation, const std::vect
   return words;
 }
 
+/// What Slurm reads from a comment cannot be quoted: a line ends there, and so does a word.
+std::string job_name(const std::string& name) {
+  std::string kept = name;
+  for (char& c : kept)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
+  return kept;
+}
+
 }  // namespace
 
 std::string shell_commands(const std::vector<Run>& runs) {
@@ -69,13 +78,13 @@ std::string slurm_script(const std::string& name, const std::vector<Run>& runs) 
   const training::RunFiles files{"$out"};
   return "#!/bin/bash\n"
          "#SBATCH --job-name=" +
-         name +
+         job_name(name) +
          "\n"
          "#SBATCH --array=0-" +
          std::to_string(left.size() - 1) +
          "\n"
          "#SBATCH --output=" +
-         name + "-%A_%a.log\n" + later +
+         job_name(name) + "-%A_%a.log\n" + later +
          "# Two minutes before the time limit; fib train saves and exits with 143.\n"
          "#SBATCH --signal=TERM@120\n"
          "set -u\n"

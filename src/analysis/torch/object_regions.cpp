@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "data/subset.h"
+#include "data/open_dataset.h"
 
 namespace fib::analysis {
 namespace {

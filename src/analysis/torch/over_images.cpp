@@ -61,7 +61,7 @@ class InsideSums {
 std::optional<std::string> why_no_attention_maps(const models::Model& model) {
   const models::Dimensions& d = model.dimensions();
   const bool joint = d.options.attention_in == models::AttentionIn::joint;
-  const attention::Grid grid = joint ? attention::Grid{d.grid().tokens(), d.frames()} : d.grid();
+  const attention::Grid grid = joint ? attention::Grid{d.grid().height, d.grid().width, d.frames()} : d.grid();
   const auto mechanisms = model.attentions();
   for (int64_t layer : layers_with_maps(model)) {
     const auto& mechanism = mechanisms[static_cast<size_t>(layer)];

@@ -4,7 +4,6 @@
 #include <filesystem>
 
 #include "data/corruptions/corruption.h"
-#include "data/corruptions/published.h"
 #include "data/registry/datasets.h"
 #include "training/torch/classification.h"
 

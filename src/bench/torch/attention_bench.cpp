@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/units.h"
-#include "bench/memory.h"
+#include "base/measure.h"
+#include "bench/measure.h"
 #include "bench/torch/attention_contestants.h"
 #include "ops/attention.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/options.h"
+#include "bench/benchmarks.h"
 
 namespace fib::bench {
 

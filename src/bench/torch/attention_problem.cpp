@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/rng.h"
+#include "ops/support.h"
 
 namespace fib::bench {
 namespace {
@@ -33,7 +34,8 @@ std::vector<SampledHead> sampled_heads(const AttentionShape& s) {
   return picked;
 }
 
-/// One query: the keys it weighs, their probabilities, and whether each depends on the scores.
+/// One query: the keys it weighs, their probabilities, and whether each depends on the scores. Summaries are keys
+/// behind all tokens.
 struct SampledRow {
   std::vector<int64_t> keys;
   std::vector<bool> scored;
@@ -43,14 +45,23 @@ struct SampledRow {
 class Head {
  public:
   Head(const AttentionProblem& p, SampledHead at, Semantics semantics)
-      : p_(p), at_(at), semantics_(semantics), scale_(1.0 / std::sqrt(static_cast<double>(p.shape.dim))) {}
+      : p_(p), at_(at), semantics_(semantics), scale_(1.0 / std::sqrt(static_cast<double>(p.shape.dim))) {
+    if (semantics != Semantics::support || !p.support.summaries()) return;
+    tiling_ = &*p.support.summaries();
+    const at::Tensor averaging = ops::averaging_matrix(*tiling_);
+    const auto means = [&](const at::Tensor& x) {
+      const at::Tensor patches = x[at.b][at.h].narrow(0, p.support.cls(), p.support.patches());
+      return at::matmul(averaging, patches.to(at::kDouble)).to(at::kFloat).contiguous();
+    };
+    key_means_ = means(p.k), value_means_ = means(p.v);
+  }
 
   SampledRow row(int64_t query) const {
     SampledRow r;
     list_keys(query, r);
     double m = -std::numeric_limits<double>::infinity(), sum = 0.0;
     for (size_t i = 0; i < r.keys.size(); ++i) {
-      r.probability.push_back(r.scored[i] ? scale_ * dot(p_.q, query, p_.k, r.keys[i]) : 0.0);
+      r.probability.push_back(r.scored[i] ? scale_ * dot(p_.q, query, p_.k, r.keys[i]) + log_size(r.keys[i]) : 0.0);
       m = std::max(m, r.probability.back());
     }
     for (double& s : r.probability) sum += s = std::exp(s - m);
@@ -68,18 +79,32 @@ class Head {
 
   /// Adds what a query gives to one key, if it sees it.
   void add_key_gradients(const SampledRow& r, int64_t query, int64_t key, Vector& dk, Vector& dv) const {
-    const auto found = std::lower_bound(r.keys.begin(), r.keys.end(), key);
-    if (found == r.keys.end() || *found != key) return;
-    const size_t i = static_cast<size_t>(found - r.keys.begin());
-    add(r.probability[i], p_.grad_out, query, dv);
-    add(score_gradient(r, i, query) * scale_, p_.q, query, dk);
+    add_gradients_of(r, query, key, 1.0, dk, dv);
+    if (tiling_ == nullptr || key < p_.support.cls()) return;
+    const int64_t tile = tiling_->tile_of(key - p_.support.cls());
+    add_gradients_of(r, query, p_.shape.key_tokens + tile, 1.0 / static_cast<double>(tiling_->size(tile)), dk, dv);
   }
 
   bool sees_any(int64_t query, const std::vector<int64_t>& keys) const {
+    if (tiling_ != nullptr && query >= p_.support.cls()) return true;
     return std::any_of(keys.begin(), keys.end(), [&](int64_t key) { return sees(query, key); });
   }
 
  private:
+  /// A share of what a query gives to a key, if it sees it.
+  void add_gradients_of(const SampledRow& r, int64_t query, int64_t key, double share, Vector& dk, Vector& dv) const {
+    const auto found = std::lower_bound(r.keys.begin(), r.keys.end(), key);
+    if (found == r.keys.end() || *found != key) return;
+    const size_t i = static_cast<size_t>(found - r.keys.begin());
+    add(share * r.probability[i], p_.grad_out, query, dv);
+    add(share * score_gradient(r, i, query) * scale_, p_.q, query, dk);
+  }
+
+  double log_size(int64_t key) const {
+    const int64_t tile = key - p_.shape.key_tokens;
+    return tile < 0 ? 0.0 : std::log(static_cast<double>(tiling_->size(tile)));
+  }
+
   bool sees(int64_t query, int64_t key) const {
     return semantics_ != Semantics::support || p_.support.contains(at_.h, pair(query, key));
   }
@@ -89,6 +114,8 @@ class Head {
   void list_keys(int64_t query, SampledRow& r) const {
     if (semantics_ == Semantics::support) {
       r.keys = p_.support.keys_of_row(at_.h, query);
+      for (int64_t s = 0; tiling_ != nullptr && query >= p_.support.cls() && s < tiling_->count(); ++s)
+        r.keys.push_back(p_.shape.key_tokens + s);
       r.scored.assign(r.keys.size(), true);
       return;
     }
@@ -107,6 +134,8 @@ class Head {
   }
 
   const float* token(const at::Tensor& x, int64_t t) const {
+    if (t >= p_.shape.key_tokens)
+      return (x.is_same(p_.k) ? key_means_ : value_means_).data_ptr<float>() + (t - p_.shape.key_tokens) * p_.shape.dim;
     return x.data_ptr<float>() + ((at_.b * p_.shape.heads + at_.h) * p_.shape.query_tokens + t) * p_.shape.dim;
   }
 
@@ -126,6 +155,8 @@ class Head {
   SampledHead at_;
   Semantics semantics_;
   double scale_;
+  const Tiling* tiling_ = nullptr;      ///< null where there are no summaries
+  at::Tensor key_means_, value_means_;  ///< [S,d]
 };
 
 /// NaN is the worst.

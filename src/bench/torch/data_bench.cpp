@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/torch/data_bench.h"
-
-#include "base/stopwatch.h"
-#include "bench/timing.h"
+#include "base/measure.h"
+#include "bench/measure.h"
+#include "bench/torch/model_bench.h"
 #include "training/torch/training_step.h"
 
 namespace fib::bench {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/units.h"
-#include "bench/memory.h"
+#include "base/measure.h"
+#include "bench/measure.h"
 #include "bench/torch/model_contestant.h"
 
 namespace fib::bench {
@@ -132,8 +132,6 @@ class BenchRound {
 };
 
 }  // namespace
-
-const char* to_string(ModelPass pass) { return pass == ModelPass::forward ? "forward" : "training step"; }
 
 std::vector<ModelBenchRow> bench_model(const ModelBenchOptions& options, const ModelBenchProgress& progress) {
   std::vector<int64_t> resolutions = options.resolutions;

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "attention/registry.h"
-#include "base/units.h"
-#include "bench/memory.h"
+#include "base/measure.h"
+#include "bench/measure.h"
 
 namespace fib::bench {
 namespace {

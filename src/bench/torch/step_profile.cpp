@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/torch/step_profile.h"
-
 #include <ATen/record_function.h>
 
 #include <chrono>
@@ -8,6 +6,8 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+
+#include "bench/torch/model_bench.h"
 
 namespace fib::bench {
 namespace {
@@ -91,12 +91,6 @@ class Observation {
 };
 
 }  // namespace
-
-double StepProfile::total_ms() const {
-  double sum = between_ms + optimizer_ms;
-  for (const KindTime& k : kinds) sum += k.forward_ms + k.backward_ms;
-  return sum;
-}
 
 std::string kind_of_operator(const std::string& name) {
   for (const KindWords& row : kind_table()) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/options.h"
+#include "bench/benchmarks.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/recipe_options.h"
@@ -52,6 +52,7 @@ struct BenchModelArguments {
   PlaceArguments place;
   std::vector<std::string> passes = {"forward"};
   std::vector<std::string> engine;  ///< compiled models instead
+  EngineLimitArguments limits;
   std::string plot;
   bool json = false;
 };
@@ -74,6 +75,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   add_engine_option(command, a.engine,
                     {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
                      "--attention-layers", "--frames", "--pass", "--plot"});
+  add_engine_limits(command, a.limits);
   command.footer(
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
       "Memory is what making the model and one pass add to the process.\n"

@@ -11,32 +11,30 @@
 #include "cli/command.h"
 #include "cli/commands/analyses.h"
 #include "cli/commands/benchmarks.h"
+#include "cli/commands/sequences.h"
 #include "cli/commands/trained.h"
 #include "cli/commands/training.h"
 
 namespace fib::cli {
 
 Command attend_command();
-Command attentions_command();
-Command completions_command();
-Command datasets_command();
 Command flops_command();
-Command help_command();
-Command models_command();
 Command pattern_command();
 Command reproduce_command();
 Command runs_command();
+std::vector<Command> listing_commands();
+std::vector<Command> manual_commands();
 std::vector<Command> simulate_commands();
 
 /// By topic and name, groups before their parts. `Torch` carries out what needs torch: BecomesTorchProgram in `fib`.
 template <class Torch>
 std::vector<Command> command_table() {
   std::vector<Command> table = {
-      attend_command(), attentions_command(), completions_command(), datasets_command(),  flops_command(),
-      help_command(),   models_command(),     pattern_command(),     reproduce_command(), runs_command(),
+      attend_command(), flops_command(), pattern_command(), reproduce_command(), runs_command(),
   };
-  for (const auto& topic : {training_commands<Torch>(), trained_commands<Torch>(), analysis_commands<Torch>(),
-                            benchmark_commands<Torch>(), simulate_commands()})
+  for (const auto& topic :
+       {training_commands<Torch>(), trained_commands<Torch>(), analysis_commands<Torch>(), benchmark_commands<Torch>(),
+        sequence_commands<Torch>(), listing_commands(), manual_commands(), simulate_commands()})
     table.insert(table.end(), topic.begin(), topic.end());
   std::ranges::sort(table, {}, [](const Command& c) { return std::tuple(c.title.topic, c.title.name); });
   return table;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "report/cost_report.h"
+#include "report/listings.h"
 
 namespace fib::cli {
 namespace {
@@ -38,11 +36,8 @@ void run(const FlopsArguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_drawing_output(a.plot);
   const std::vector<report::FlopsRow> rows =
       report::flops_rows(a.models, a.resolutions, attention_specs(a.attention), place_choice(a.place));
-  if (a.json) {
-    print_json(flops_json(rows));
-  } else if (!globals.quiet) {
-    fmt::print("{}", flops_text(rows));
-  }
+  show(
+      globals, a.json, [&] { return flops_json(rows); }, [&] { return flops_text(rows); });
   if (!a.plot.empty()) write_plot(draw(flops_plot(rows)), a.plot, a.json || globals.quiet);
 }
 

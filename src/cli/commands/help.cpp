@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// fib help and fib completions: what the program says of itself.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,12 +8,15 @@
 #include "base/atomic_file.h"
 #include "base/nearest.h"
 #include "cli/app.h"
-#include "cli/command.h"
-#include "cli/manual.h"
+#include "cli/commands/command_table.h"
+#include "cli/options.h"
 #include "cli/output.h"
+#include "report/manual/manual.h"
 
 namespace fib::cli {
 namespace {
+
+using report::CommandEntry;
 
 struct HelpArguments {
   std::vector<std::string> words;
@@ -44,8 +48,8 @@ void run_help(const HelpArguments& a, const Globals& globals) {
     return say_written(a.man_pages, globals.quiet, fmt::format("({} pages)", written));
   }
   const CommandEntry command = manual_of(named_command(*a.program, a.words));
-  fmt::print("{}",
-             a.man ? man_page(command, version_text()) : help_text(command, {columns_of(stdout), shows_color(stdout)}));
+  fmt::print("{}", a.man ? report::man_page(command, version_text())
+                         : report::help_text(command, {columns_of(stdout), shows_color(stdout)}));
 }
 
 void declare_help(CLI::App& command, HelpArguments& a) {
@@ -59,10 +63,34 @@ void declare_help(CLI::App& command, HelpArguments& a) {
       "Example: fib help --man train | man -l -");
 }
 
+struct CompletionsArguments {
+  std::string shell;
+  const CLI::App* program = nullptr;
+};
+
+void declare_completions(CLI::App& command, CompletionsArguments& a) {
+  a.program = command.get_parent();
+  add_choice(command, "SHELL", a.shell, {"bash", "zsh", "fish"}, "bash, zsh or fish")->required();
+  command.footer(
+      "An installed fib brings them along.\n"
+      "Example: source <(fib completions bash)\n"
+      "Example: fib completions fish > ~/.config/fish/completions/fib.fish");
+}
+
+void run_completions(const CompletionsArguments& a, const Globals& /*globals*/) {
+  const CommandEntry program = manual_of(*a.program);
+  if (a.shell == "bash") return fmt::print("{}", bash_completion(program));
+  fmt::print("{}", a.shell == "zsh" ? zsh_completion(program) : fish_completion(program));
+}
+
 }  // namespace
 
-Command help_command() {
-  return make_command<HelpArguments>({"help", "what a command does and takes", Topic::program}, declare_help, run_help);
+std::vector<Command> manual_commands() {
+  return {
+      make_command<HelpArguments>({"help", "what a command does and takes", Topic::program}, declare_help, run_help),
+      make_command<CompletionsArguments>(
+          {"completions", "what makes a shell complete commands and options", Topic::program}, declare_completions,
+          run_completions)};
 }
 
 }  // namespace fib::cli

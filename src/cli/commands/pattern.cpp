@@ -14,8 +14,7 @@
 #include "cli/standard_streams.h"
 #include "report/pattern_drawing.h"
 #include "report/pattern_summary.h"
-#include "report/words.h"
-#include "report/wythoff_table.h"
+#include "report/text.h"
 
 namespace fib::cli {
 namespace {
@@ -55,8 +54,8 @@ void refuse_beside_array(const CLI::App& command) {
 void print_array(const PatternArguments& a) {
   refuse_beside_array(*a.command);
   const report::WythoffTable table = report::wythoff_table(a.array, a.attention.modified);
-  if (a.json) return print_json(table.to_json());
-  fmt::print("{}", table.to_string());
+  show(
+      {}, a.json, [&] { return table.to_json(); }, [&] { return table.to_string(); });
 }
 
 void write_drawings(const PatternArguments& a, const std::string& title, const SupportSet& support) {

@@ -8,8 +8,7 @@
 
 #include "base/atomic_file.h"
 #include "base/checked.h"
-#include "base/printable.h"
-#include "bench/engine_bench.h"
+#include "bench/benchmarks.h"
 #include "cli/commands/benchmarks.h"
 #include "cli/commands/trained.h"
 #include "cli/output.h"
@@ -20,124 +19,23 @@
 #include "kernels/machine.h"
 #include "prediction/accuracy.h"
 #include "prediction/engine_predictor.h"
-#include "report/figure_json.h"
-#include "report/table.h"
-#include "report/words.h"
+#include "report/model_report.h"
 
 namespace fib::cli {
 namespace {
 
 using nlohmann::ordered_json;
 using prediction::EnginePredictor;
-using prediction::ModelInfo;
 using prediction::Predictor;
-using report::Table;
 
-EnginePredictor open_engine(const std::string& file, const ModelArguments& a) {
-  return EnginePredictor(file, {.resize = a.resize, .crop = a.crop, .mean = a.mean, .std = a.std});
+EnginePredictor open_engine(const std::string& file, const ModelArguments& a, const EngineLimitArguments& limits) {
+  return EnginePredictor(file, {.resize = a.resize, .crop = a.crop, .mean = a.mean, .std = a.std}, limits.limits());
 }
-
-// ---- classify
 
 /// Images computed at once: more gain nothing on a CPU, and results come sooner.
 constexpr size_t kBatch = 8;
 
-ordered_json classified_json(const ClassifiedImage& image) {
-  auto top = ordered_json::array();
-  for (const RankedClass& c : image.top) {
-    top.push_back({{"class", c.index},
-                   {"label", c.label.empty() ? ordered_json(nullptr) : ordered_json(c.label)},
-                   {"probability", c.probability},
-                   {"logit", c.logit}});
-  }
-  return {{"image", image.file}, {"top", top}};
-}
-
-std::string classified_text(const ClassifiedImage& image) {
-  using enum Table::Align;
-  Table table({{"", left}, {"", right}, {"", right}, {"", right}, {"", left}});
-  for (const RankedClass& c : image.top) {
-    table.add_row({"", fmt::format("{:.2f} %", 100 * c.probability), fmt::format("{:.3f}", c.logit),
-                   fmt::format("{}", c.index), c.label});
-  }
-  return printable(image.file, 200) + "\n" + table.to_string() + "\n";
-}
-
-/// "vit_tiny_patch16_224, full attention; input 224 x 224, …"
-std::string model_line(const ModelInfo& info) {
-  const std::string precision = info.precision == "f32" ? "" : ", " + info.precision;
-  return fmt::format("{}, {} attention{}; input {}\n", info.model, info.attention, precision, info.input_text());
-}
-
-// ---- eval
-
-std::string evaluation_text(const ModelInfo& info, const std::string& data, const prediction::Accuracy& e) {
-  Table table({{}, {}});
-  table.add_row({"model", info.model + ", " + info.attention + " attention"});
-  table.add_row({"data", fmt::format("{}, {} images", data, report::grouped(e.images))});
-  table.add_row({"input", info.input_text()});
-  table.add_row({"top-1", fmt::format("{:.2f} %", 100 * e.top1)});
-  table.add_row({"top-5", fmt::format("{:.2f} %", 100 * e.top5)});
-  table.add_row({"loss", fmt::format("{:.4f}", e.loss)});
-  table.add_row({"speed", fmt::format("{:.1f} images/s", e.images_per_second())});
-  return table.to_string();
-}
-
-ordered_json evaluation_json(const ModelInfo& info, const std::string& data, const prediction::Accuracy& e) {
-  return {{"model", info.model},
-          {"attention", info.attention},
-          {"data", data},
-          {"images", e.images},
-          {"top1", e.top1},
-          {"top5", e.top5},
-          {"loss", e.loss},
-          {"images_per_second", e.images_per_second()},
-          {"input", input_json(info)}};
-}
-
-// ---- bench model
-
-ordered_json row_json(const bench::EngineBenchRow& row, int64_t batch) {
-  return {{"model", row.model},
-          {"attention", row.attention},
-          {"resolution", row.resolution},
-          {"batch", batch},
-          {"pass", "forward"},
-          {"ms", row.ms},
-          {"ms_median", row.ms_median},
-          {"images_per_second", row.images_per_second},
-          {"speedup_over_full", nullptr},
-          {"peak_memory_mb", report::or_null(row.memory_mb)},
-          {"reason", nullptr},
-          {"engine", row.engine},
-          {"precision", row.precision}};
-}
-
-std::string rows_text(const std::vector<bench::EngineBenchRow>& rows) {
-  using enum Table::Align;
-  Table table({{"engine", left},
-               {"precision", left},
-               {"attention", left},
-               {"resolution", right},
-               {"ms", right},
-               {"median", right},
-               {"images/s", right},
-               {"MB", right}});
-  for (const bench::EngineBenchRow& row : rows)
-    table.add_row({row.engine, row.precision, row.attention, fmt::format("{}", row.resolution),
-                   fmt::format("{:.2f}", row.ms), fmt::format("{:.2f}", row.ms_median),
-                   fmt::format("{:.2f}", row.images_per_second),
-                   row.memory_mb ? fmt::format("{:.0f}", *row.memory_mb) : "–"});
-  return table.to_string();
-}
-
 }  // namespace
-
-ordered_json input_json(const ModelInfo& info) {
-  const PipelineConfig& view = info.view;
-  return {{"resolution", view.input_size}, {"channels", view.channels},     {"mean", view.mean}, {"std", view.std},
-          {"crop_ratio", view.crop_ratio}, {"as_told_by", info.view_source}};
-}
 
 std::vector<std::string> read_class_names(const std::string& file, int64_t classes) {
   std::vector<std::string> names = read_labels(file);
@@ -163,43 +61,42 @@ void classify(Predictor& predictor, const ClassifyArguments& a, const Globals& g
         ++failed;
         continue;
       }
-      json.push_back(classified_json(image));
-      if (text) fmt::print("{}", classified_text(image));
+      json.push_back(report::classified_json(image));
+      if (text) fmt::print("{}", report::classified_text(image));
     }
   }
   if (a.json) print_json(json);
-  if (text) fmt::print("{}", model_line(predictor.info()));
+  if (text) fmt::print("{}", report::model_line(predictor.info()));
   if (failed > 0)
     throw std::runtime_error(fmt::format("{} of {} images could not be classified", failed, files.size()));
 }
 
 void run_engine(const ClassifyArguments& a, const Globals& globals) {
   use_threads(globals);
-  EnginePredictor predictor = open_engine(a.engine, a.model);
+  EnginePredictor predictor = open_engine(a.engine, a.model, a.limits);
   classify(predictor, a, globals);
 }
 
 void evaluate(Predictor& predictor, const DatasetPtr& dataset, const std::string& data, const EvalArguments& a,
               const Globals& globals) {
-  const ModelInfo& info = predictor.info();
+  const prediction::ModelInfo& info = predictor.info();
   prediction::check_takes(info.model, info.view.clip.frames > 0, dataset->info());
   prediction::check_labels(*dataset, info.classes);
-  prediction::Accuracy accuracy;
+  report::EvaluationReport result{info, data, {}};
   {
     ProgressBar progress("images", static_cast<int64_t>(dataset->size()), globals.quiet || a.json);
-    accuracy = prediction::measure_accuracy(predictor, prediction::loader_in_order(dataset, info.view, a.model.batch),
-                                            {.done = [&](int64_t done) { progress.show(done); }});
+    result.accuracy =
+        prediction::measure_accuracy(predictor, prediction::loader_in_order(dataset, info.view, a.model.batch),
+                                     {.done = [&](int64_t done) { progress.show(done); }});
   }
-  if (a.json)
-    print_json(evaluation_json(info, data, accuracy));
-  else if (!globals.quiet)
-    fmt::print("{}", evaluation_text(info, data, accuracy));
+  show(
+      globals, a.json, [&] { return evaluation_json(result); }, [&] { return evaluation_text(result); });
 }
 
 void run_engine(const EvalArguments& a, const Globals& globals) {
   if (a.model.data.empty()) throw std::invalid_argument("on which images? Give --data KIND:PATH");
   use_threads(globals);
-  EnginePredictor predictor = open_engine(a.engine, a.model);
+  EnginePredictor predictor = open_engine(a.engine, a.model, a.limits);
   evaluate(predictor, open_dataset(a.model.data, DatasetPart::test), a.model.data, a, globals);
 }
 
@@ -233,21 +130,17 @@ void run_engine(const InferArguments& a, const Globals& globals) {
   if (a.dtype != "f32")
     throw std::invalid_argument("--dtype f64 goes with --weights; a compiled model computes in f32");
   use_threads(globals);
-  auto engine = std::make_unique<EnginePredictor>(a.engine);
+  auto engine = std::make_unique<EnginePredictor>(a.engine, prediction::InputOverrides{}, a.limits.limits());
   infer(a, globals, [&](const std::vector<int64_t>&) { return std::move(engine); });
 }
 
 void run_engine(const BenchModelArguments& a, const Globals& globals) {
   use_threads(globals);
-  const int64_t batch = a.options.batch;
-  const std::vector<bench::EngineBenchRow> rows = bench::bench_engines(a.engine, batch, a.options.timing);
-  if (a.json) {
-    auto list = ordered_json::array();
-    for (const bench::EngineBenchRow& row : rows) list.push_back(row_json(row, batch));
-    print_json({{"machine", machine_name()}, {"threads", globals.threads}, {"rows", list}});
-  } else if (!globals.quiet) {
-    fmt::print("batch {}; {}; {} threads\n\n{}", batch, machine_name(), globals.threads, rows_text(rows));
-  }
+  const report::ModelBenchReport report{
+      machine_name(), globals.threads,
+      bench::bench_engines(a.engine, a.options.batch, a.options.timing, a.limits.limits())};
+  show(
+      globals, a.json, [&] { return model_bench_json(report); }, [&] { return model_bench_text(report); });
 }
 
 }  // namespace fib::cli

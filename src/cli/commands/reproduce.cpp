@@ -8,14 +8,15 @@
 #include "analysis/ablations/jobs.h"
 #include "base/atomic_file.h"
 #include "base/read_file.h"
-#include "base/shell_line.h"
 #include "base/system.h"
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/recipe_options.h"
 #include "cli/stop_signals.h"
 #include "report/ablation_report.h"
+#include "training/recipe/recipe_files.h"
 
 namespace fib::cli {
 namespace {
@@ -33,7 +34,8 @@ struct ReproduceArguments {
 };
 
 fs::path recipe_folder(const ReproduceArguments& a) {
-  const std::vector<fs::path> places = a.recipes.empty() ? recipe_folders() : std::vector<fs::path>{a.recipes};
+  const std::vector<fs::path> places =
+      a.recipes.empty() ? training::recipe_folders() : std::vector<fs::path>{a.recipes};
   std::string searched;
   for (const fs::path& place : places) {
     if (fs::is_directory(place / "ablations")) return place.lexically_normal();
@@ -99,21 +101,21 @@ void check_results_writable(const ReproduceArguments& a) {
   for (const char* ending : {".txt", ".json", ".svg"}) check_writable(result_stem(a) + ending);
 }
 
-void write_results(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs, bool quiet) {
+void write_results(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs,
+                   const Globals& globals) {
   const ablations::Scale scale = ablations::scale_of(a.scale);
   const std::string stem = result_stem(a);
   const std::string text = report::reproduced_text(ablation, runs, scale);
   write_file_atomically(stem + ".txt", text);
   write_file_atomically(stem + ".json", report::reproduced_json(ablation, runs, scale).dump(2) + "\n");
   report::draw_reproduced(ablation, runs, stem + ".svg");
-  if (a.json)
-    print_json(report::reproduced_json(ablation, runs, scale));
-  else if (!quiet)
-    fmt::print("{}\nWritten to {}.txt, .json and .svg\n", text, stem);
+  show(
+      globals, a.json, [&] { return report::reproduced_json(ablation, runs, scale); },
+      [&] { return fmt::format("{}\nWritten to {}.txt, .json and .svg\n", text, stem); });
 }
 
 /// Shows what the runs are for by the ablation's own command; what it prints is kept beside its drawings.
-void show(const ReproduceArguments& a, const ablations::Showing& showing, const Globals& globals) {
+void run_showing(const ReproduceArguments& a, const ablations::Showing& showing, const Globals& globals) {
   const std::string kept = showing.out + (a.json ? ".json" : ".txt");
   training::Job job{showing.words, {}, kept + ".part"};
   job.arguments.insert(job.arguments.end(), {"--threads", std::to_string(globals.threads)});
@@ -138,7 +140,7 @@ void show(const ReproduceArguments& a, const ablations::Showing& showing, const 
 void show_by_command(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs,
                      const Globals& globals) {
   for (const ablations::Showing& showing : showings(ablation, runs, ablations::scale_of(a.scale), result_stem(a)))
-    show(a, showing, globals);
+    run_showing(a, showing, globals);
 }
 
 void print_plan(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs) {
@@ -149,18 +151,16 @@ void print_plan(const ReproduceArguments& a, const Ablation& ablation, const std
     fmt::print("fib {}\n", shell_line(showing.words));
 }
 
-void show_list(const ReproduceArguments& a, bool quiet) {
+void show_list(const ReproduceArguments& a, const Globals& globals) {
   const ablations::Request request = request_of(a);
   const auto all = ablations::read_ablations(request.recipes / "ablations");
-  if (a.json)
-    print_json(report::list_json(all, request));
-  else if (!quiet)
-    fmt::print("{}", report::list_text(all, request));
+  show(
+      globals, a.json, [&] { return report::list_json(all, request); },
+      [&] { return report::list_text(all, request); });
 }
 
 void run(const ReproduceArguments& a, const Globals& globals) {
-  const bool quiet = globals.quiet;
-  if (a.list) return show_list(a, quiet);
+  if (a.list) return show_list(a, globals);
   if (a.name.empty()) throw std::invalid_argument("which table or figure? fib reproduce --list shows them");
   const ablations::Request request = request_of(a);
   const auto all = ablations::read_ablations(request.recipes / "ablations");
@@ -170,7 +170,7 @@ void run(const ReproduceArguments& a, const Globals& globals) {
   check_results_writable(a);
   train_missing(a, ablation, runs, globals);
   if (ablation.command.empty())
-    write_results(a, ablation, runs, quiet);
+    write_results(a, ablation, runs, globals);
   else
     show_by_command(a, ablation, runs, globals);
 }

@@ -6,7 +6,6 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,14 +17,12 @@
 
 namespace fib::cli {
 
-/// How images become the input of a model, and what says so.
-nlohmann::ordered_json input_json(const prediction::ModelInfo& info);
-
 // ---- fib classify
 
 struct ClassifyArguments {
   ModelArguments model;
   std::string engine;
+  EngineLimitArguments limits;
   std::string labels;
   int64_t top = 5;
   bool json = false;
@@ -41,6 +38,7 @@ inline void declare(CLI::App& command, ClassifyArguments& a) {
   add_integer(command, "--top", a.top, {1, 1000000}, "classes to show per image")->capture_default_str();
   add_preprocess_options(command, a.model);
   add_engine_option(command, a.engine, kWeightsOptions);
+  add_engine_limits(command, a.limits);
   command.add_flag("--json", a.json, "print JSON");
   command.add_option("IMAGE", a.images, "JPEG, PNG or WebP, - is standard input; videos where the model takes clips")
       ->required();
@@ -64,12 +62,14 @@ std::vector<std::string> read_class_names(const std::string& file, int64_t class
 struct EvalArguments {
   ModelArguments model;
   std::string engine;
+  EngineLimitArguments limits;
   bool json = false;
 };
 
 inline void declare(CLI::App& command, EvalArguments& a) {
   add_evaluated_model_options(command, a.model, HowMany::one);
   add_engine_option(command, a.engine, kWeightsOptions);
+  add_engine_limits(command, a.limits);
   command.add_flag("--json", a.json, "print JSON");
   command.footer(
       "An image folder has a folder for each class; names that are all digits are class indices, others are sorted.\n"
@@ -89,6 +89,7 @@ void evaluate(prediction::Predictor& predictor, const DatasetPtr& dataset, const
 struct InferArguments {
   ModelArguments model;
   std::string engine;
+  EngineLimitArguments limits;
   std::string input, output, dtype = "f32";
   bool json = false;
 };
@@ -105,6 +106,7 @@ inline void declare(CLI::App& command, InferArguments& a) {
       ->required();
   add_choice(command, "--dtype", a.dtype, {"f32", "f64"}, "what is computed in and written")->capture_default_str();
   add_engine_option(command, a.engine, kWeightsOptions);
+  add_engine_limits(command, a.limits);
   add_integer(command, "--batch", a.model.batch, {1, 65536}, "images computed at once")->capture_default_str();
   command.add_flag("--json", a.json, "print JSON: what was computed and written");
   command.footer(
@@ -175,6 +177,33 @@ inline void declare(CLI::App& command, ExportArguments& a) {
 
 void run(const ExportArguments& arguments, const Globals& globals);
 
+// ---- fib fit
+
+struct FitArguments {
+  AnalyzeArguments measured;
+  std::string keep = "8%", shape = "free", output;
+};
+
+inline void declare(CLI::App& command, FitArguments& a) {
+  add_analyze_options(command, a.measured, 48);
+  command.add_option("--keep", a.keep, "share of all pairs of patches that each head may keep, such as 8% or 0.08")
+      ->capture_default_str()
+      ->type_name("SHARE");
+  add_choice(command, "--shape", a.shape, {"free", "window", "array"},
+             "free: the offsets with the most attention for each of their pairs; window: all up to one; array: a row "
+             "of the Wythoff array for each head, given to the heads so that the layer keeps the most")
+      ->capture_default_str();
+  command.add_option("-o,--out", a.output, "the file to write, for --attention offsets:FILE")
+      ->type_name("FILE")
+      ->required();
+  command.footer(
+      "Looks where the heads of a dense model look, and leaves each the same number of pairs.\n"
+      "Example: fib fit --model vit_tiny_patch16_224 --weights W.safetensors --data folder:IMAGES --keep 8% -o "
+      "vit.offsets");
+}
+
+void run(const FitArguments& arguments, const Globals& globals);
+
 // ---- fib report
 
 struct ReportArguments {
@@ -237,6 +266,8 @@ std::vector<Command> trained_commands() {
       torch_command<CompileArguments, Torch>(
           {"compile", "a trained model as one file that runs without torch", Topic::trained}),
       torch_command<ExportArguments, Torch>({"export", "a trained model as an ONNX file", Topic::trained}),
+      torch_command<FitArguments, Torch>(
+          {"fit", "which offsets keep most of a dense model's attention", Topic::trained}),
       torch_command<ReportArguments, Torch>(
           {"report", "one page about runs: tables, curves, maps, mistakes", Topic::trained}),
       torch_command<RolloutArguments, Torch>({"rollout", "a trained policy plays, and is scored", Topic::trained})};

@@ -32,8 +32,9 @@ inline void declare(CLI::App& command, AdaptArguments& a) {
   a.train.base = training::adaptation_recipe();
   a.train.command = "adapt";
   a.train.result = "adaptation.json";
-  a.train.recipe.listed = {"model",  "attention",           "attention_layers",  "weights",       "data",
-                           "epochs", "adapt_fade_fraction", "adapt_temperature", "adapt_features"};
+  a.train.recipe.listed = {
+      "model",       "attention",           "attention_layers",    "weights",           "data",           "epochs",
+      "adapt_ridge", "adapt_branch_epochs", "adapt_fade_fraction", "adapt_temperature", "adapt_features", "precision"};
   add_train_options(command, a.train, RecipeHelp::what_differs);
   command.footer(
       "Teacher and student begin with the same weights. While the pairs that the sparse attention leaves out fade,\n"

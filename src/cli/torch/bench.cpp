@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
 #include "bench/torch/attention_bench.h"
-#include "bench/torch/data_bench.h"
+#include "bench/torch/model_bench.h"
 #include "cli/commands/benchmarks.h"
 #include "cli/output.h"
 #include "cli/torch/train_session.h"
 #include "kernels/machine.h"
 #include "kernels/peak.h"
-#include "report/torch/attention_bench_report.h"
-#include "report/torch/model_bench_report.h"
+#include "report/model_report.h"
+#include "report/torch/results.h"
 
 namespace fib::cli {
 namespace {
@@ -20,9 +16,7 @@ using bench::ModelPass;
 
 std::vector<ModelPass> passes_of(const std::vector<std::string>& names) {
   std::vector<ModelPass> passes;
-  for (const std::string& name : names) {
-    passes.push_back(name == "forward" ? ModelPass::forward : ModelPass::training);
-  }
+  for (const std::string& name : names) passes.push_back(name == "forward" ? ModelPass::forward : ModelPass::training);
   return passes;
 }
 
@@ -39,11 +33,8 @@ void run(const BenchAttentionArguments& a, const Globals& globals) {
     report.rows =
         bench::bench_attention(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
-  if (a.json) {
-    print_json(bench_json(report));
-  } else if (!globals.quiet) {
-    fmt::print("{}", bench_text(report));
-  }
+  show(
+      globals, a.json, [&] { return bench_json(report); }, [&] { return bench_text(report); });
   if (!a.plot.empty()) write_plot(draw(bench_plot(report)), a.plot, a.json || globals.quiet);
 }
 
@@ -59,34 +50,17 @@ void run(const BenchModelArguments& a, const Globals& globals) {
     report.rows =
         bench::bench_model(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
-  if (a.json) {
-    print_json(model_bench_json(report));
-  } else if (!globals.quiet) {
-    fmt::print("{}", model_bench_text(report));
-  }
+  show(
+      globals, a.json, [&] { return model_bench_json(report); }, [&] { return model_bench_text(report); });
   if (!a.plot.empty()) write_plot(draw(model_bench_plot(report)), a.plot, a.json || globals.quiet);
 }
 
 void run(const BenchDataArguments& a, const Globals& globals) {
   const training::Recipe recipe = recipe_of(a.recipe, {});
-  const bench::DataBench b = bench::bench_data(recipe, a.seconds, all_tasks());
-  if (a.json) {
-    print_json({{"machine", machine_name()},
-                {"threads", globals.threads},
-                {"data", recipe.data.source},
-                {"model", recipe.model.name},
-                {"attention", recipe.model.attention},
-                {"batch", recipe.optimizer.batch},
-                {"samples", b.samples},
-                {"loader_images_per_second", b.loader_images_per_second},
-                {"training_images_per_second", b.training_images_per_second},
-                {"ratio", b.ratio()}});
-  } else if (!globals.quiet) {
-    fmt::print("{}: {:.4g} {}/s from the loader alone\n", recipe.data.source, b.loader_images_per_second, b.samples);
-    fmt::print("{} with {}: {:.4g} {}/s in steps of training, batch {}\n", recipe.model.name, recipe.model.attention,
-               b.training_images_per_second, b.samples, recipe.optimizer.batch);
-    fmt::print("The loader is {:.1f} times as fast as training.\n", b.ratio());
-  }
+  const report::DataBenchReport report{machine_name(), globals.threads, recipe,
+                                       bench::bench_data(recipe, a.seconds, all_tasks())};
+  show(
+      globals, a.json, [&] { return data_bench_json(report); }, [&] { return data_bench_text(report); });
 }
 
 }  // namespace fib::cli

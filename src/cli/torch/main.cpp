@@ -4,7 +4,7 @@
 
 #include "cli/app.h"
 #include "cli/commands/command_table.h"
-#include "cli/torch/torch_threads.h"
+#include "cli/torch/train_session.h"
 
 namespace {
 

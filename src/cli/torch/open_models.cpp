@@ -4,13 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "attention/registry.h"
-#include "base/printable.h"
+#include "base/text.h"
 #include "cli/output.h"
-#include "cli/progress.h"
 
 namespace fib::cli {
 namespace {
@@ -117,24 +115,6 @@ std::string inputs_text(const std::vector<TrainedModel>& models) {
   for (const TrainedModel& model : models)
     text += fmt::format("Input of {}: {}.\n", printable(model.name, kLongestQuote), model.input_text());
   return text;
-}
-
-int64_t chosen_layer(const AnalyzeArguments& a, const models::Model& model) {
-  const auto depth = static_cast<int64_t>(model.attentions().size());
-  if (a.layer > depth)
-    throw std::invalid_argument(
-        fmt::format("--layer {}: {} has layers 1 to {}", a.layer, model.dimensions().row.name, depth));
-  return (a.layer == 0 ? depth : a.layer) - 1;
-}
-
-DatasetPtr chosen_images(const AnalyzeArguments& a, const training::TrainedModel& model) {
-  return training::evenly_chosen(model.dataset, static_cast<size_t>(a.images));
-}
-
-void with_progress(const training::TrainedModel& model, const DatasetPtr& images, bool quiet,
-                   const std::function<void(const analysis::ImagesDone&)>& work) {
-  ProgressBar progress("images", static_cast<int64_t>(images->size()), quiet);
-  work([&](int64_t done) { progress.show(done, model.name); });
 }
 
 }  // namespace fib::cli

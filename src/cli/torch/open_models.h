@@ -2,11 +2,9 @@
 // From the options to the trained models they name.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "analysis/torch/over_images.h"
 #include "cli/model_options.h"
 #include "training/torch/trained_model.h"
 
@@ -24,15 +22,5 @@ std::vector<training::TrainedModel> open_models(const ModelArguments& arguments,
 
 /// How images become the input of each model: a line for each, one line where all agree.
 std::string inputs_text(const std::vector<training::TrainedModel>& models);
-
-/// The layer from 0. Throws std::invalid_argument unless the model has it.
-int64_t chosen_layer(const AnalyzeArguments& arguments, const models::Model& model);
-
-/// The images of a model that are looked at.
-DatasetPtr chosen_images(const AnalyzeArguments& arguments, const training::TrainedModel& model);
-
-/// Calls `work` with something that shows a bar while images are done.
-void with_progress(const training::TrainedModel& model, const DatasetPtr& images, bool quiet,
-                   const std::function<void(const analysis::ImagesDone&)>& work);
 
 }  // namespace fib::cli

@@ -13,10 +13,9 @@
 #include "cli/standard_streams.h"
 #include "cli/torch/open_models.h"
 #include "kernels/machine.h"
-#include "report/runs_json.h"
-#include "report/torch/robots/policy_page.h"
+#include "report/run_comparison.h"
+#include "report/text.h"
 #include "report/torch/run_facts.h"
-#include "report/words.h"
 
 namespace fib::cli {
 namespace {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/torch/torch_threads.h"
-
 #include <ATen/Parallel.h>
 #include <omp.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <algorithm>
 
 #include "base/parallel.h"
+#include "cli/torch/train_session.h"
 
 namespace fib::cli {
 namespace {

@@ -5,27 +5,11 @@
 
 #include <algorithm>
 
-#include "report/words.h"
+#include "report/text.h"
 
 namespace fib::cli {
 
 using report::grouped;
-
-void EvaluationClock::advance(int64_t done, double seconds) {
-  if (done <= last_done_) last_done_ = 0;  // another evaluation has begun
-  if (done > last_done_) {
-    taken_ += seconds - last_seconds_;
-    samples_ += done - last_done_;
-    to_come_ -= done - last_done_;
-  }
-  last_done_ = done;
-  last_seconds_ = seconds;
-}
-
-double EvaluationClock::to_come(double training_seconds_each) const {
-  const double each = samples_ > 0 ? taken_ / static_cast<double>(samples_) : training_seconds_each / 3;
-  return each * static_cast<double>(std::max<int64_t>(0, to_come_));
-}
 
 double TrainObserver::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -44,12 +28,12 @@ void TrainObserver::say(const std::string& line) {
 void TrainObserver::started(const training::RunFacts& f) {
   first_sample_ = samples_ = f.first_step * f.batch;
   begin_ = std::chrono::steady_clock::now();
-  evaluations_ = EvaluationClock(f.evaluation_samples);
+  evaluations_ = training::EvaluationClock(f.evaluation_samples);
   progress_ = std::make_unique<ProgressBar>(f.samples, f.steps * f.batch, quiet_, samples_);
   say(fmt::format("{} with {}: {} parameters", f.model, f.attention, grouped(f.parameters)));
-  const std::string judged_by = f.judged_by == f.samples ? "" : " " + f.judged_by;
+  const std::string evaluation_unit = f.evaluation_unit == f.samples ? "" : " " + f.evaluation_unit;
   say(fmt::format("{}: {} {} to train on, {}{} to choose by, {} to test", f.data, grouped(f.train_samples), f.samples,
-                  grouped(f.validation_samples), judged_by, grouped(f.test_samples)));
+                  grouped(f.validation_samples), evaluation_unit, grouped(f.test_samples)));
   for (const std::string& notice : f.notices) say(notice);
   if (f.world > 1) say(fmt::format("{} processes", f.world));
   if (f.first_step > 0) say(fmt::format("continuing after step {} of {}", f.first_step, f.steps));
@@ -72,9 +56,9 @@ void TrainObserver::evaluating(const std::string& split, int64_t done, int64_t t
 
 void TrainObserver::evaluated(const training::EvaluationFacts& f) {
   std::string line = fmt::format("epoch {:>3}  {:<10} {:<5}", f.epoch, f.split, f.weights);
-  for (const training::Figure& figure : f.result.figures) {
-    const training::FigureStyle style = training::figure_style(figure.name);
-    if (style.brief) line += fmt::format("  {} {:>{}}", style.label, figure_text(figure), style.percent ? 8 : 0);
+  for (const training::Metric& metric : f.result.metrics) {
+    const training::MetricStyle style = training::metric_style(metric.name);
+    if (style.brief) line += fmt::format("  {} {:>{}}", style.label, metric_text(metric), style.percent ? 8 : 0);
   }
   say(line + (f.best ? "  best so far" : ""));
 }

@@ -6,15 +6,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/parse_json.h"
+#include "base/json.h"
 #include "base/read_file.h"
-#include "base/shell_line.h"
+#include "base/text.h"
 #include "cli/app.h"
 #include "cli/output.h"
 #include "cli/stop_signals.h"
-#include "cli/torch/torch_threads.h"
 #include "cli/torch/train_observer.h"
 #include "robots/torch/cloning.h"
+#include "sequences/torch/series_task.h"
+#include "sequences/torch/text_task.h"
 
 namespace fib::cli {
 namespace {
@@ -36,21 +37,26 @@ void end_if_stopped(const training::LostRank& error, const CancelToken& cancel) 
 std::vector<training::TaskRow> all_tasks() {
   std::vector<training::TaskRow> tasks = training::classification_tasks();
   for (training::TaskRow& task : robots::cloning_tasks()) tasks.push_back(std::move(task));
+  tasks.push_back(sequences::text_task());
+  tasks.push_back(sequences::series_task());
   return tasks;
 }
 
-training::Session open_session(const TrainArguments& a, CancelSource& cancel, bool quiet) {
+training::Session open_session(const TrainArguments& a, const Globals& globals, CancelSource& cancel) {
   const StopSignals signals(cancel, "stopping: no step has been taken yet\n");
   try {
     return {{.out = a.out,
              .resume = a.resume,
-             .threads = a.threads,
+             .threads = globals.threads_given ? globals.threads : 0,
              .base = a.base,
              .result = a.result,
+             .build = version_text() + " with torch " TORCH_VERSION,
              .tasks = all_tasks(),
              .asked = [&a](const training::Recipe& base) { return recipe_of(a.recipe, base); }},
             training::Launch::from_environment(),
-            {.peer_timeout = a.peer_timeout, .cancel = cancel.token(), .tell = [quiet](const std::string& line) {
+            {.peer_timeout = a.peer_timeout,
+             .cancel = cancel.token(),
+             .tell = [quiet = globals.quiet](const std::string& line) {
                if (!quiet) say(line);
              }}};
   } catch (const training::LostRank& error) {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/markup.h"
+#include "report/drawing.h"
 #include "report/page/sections.h"
 #include "report/run_comparison.h"
-#include "report/words.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {

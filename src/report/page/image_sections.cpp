@@ -7,10 +7,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "report/markup.h"
+#include "report/drawing.h"
 #include "report/page/sections.h"
 #include "report/pattern_drawing.h"
-#include "report/words.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {
@@ -155,6 +155,13 @@ constexpr int64_t kMostListed = 20000;
 nlohmann::ordered_json pairs_between_patches(const SupportSet& s, int64_t h) {
   auto list = nlohmann::ordered_json::array();
   for (const TokenPair& p : s.head(h).pairs.to_vector()) list.push_back({p.query - s.cls(), p.key - s.cls()});
+  for (const GridOffset& g : s.head(h).neighbors) {
+    for (int64_t p = 0; p + g.offset < s.patches(); ++p) {
+      if (!g.contains(p)) continue;
+      list.push_back({p + g.offset, p});
+      if (!s.causal()) list.push_back({p, p + g.offset});
+    }
+  }
   return list;
 }
 
@@ -162,7 +169,7 @@ nlohmann::ordered_json pairs_between_patches(const SupportSet& s, int64_t h) {
 std::optional<std::string> support_data(const SupportSet& s) {
   const auto grid = static_cast<int64_t>(std::lround(std::sqrt(static_cast<double>(s.patches()))));
   int64_t listed = 0;
-  for (int64_t h = 0; h < s.num_heads(); ++h) listed += s.head(h).pairs.size();
+  for (int64_t h = 0; h < s.num_heads(); ++h) listed += s.head(h).pairs.size() + s.neighbor_pairs(h);
   if (grid * grid != s.patches() || s.query_tokens() != s.key_tokens() || listed > kMostListed) return std::nullopt;
   auto heads = nlohmann::ordered_json::array();
   for (int64_t h = 0; h < s.num_heads(); ++h)

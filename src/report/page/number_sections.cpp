@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
-#include "report/markup.h"
+#include "report/fields.h"
 #include "report/page/sections.h"
 #include "report/run_comparison.h"
-#include "report/run_curves.h"
-#include "report/seeds.h"
-#include "report/words.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {
@@ -26,20 +24,57 @@ std::string names(const Page& page) {
   return fmt::format("{}", fmt::join(list, ", "));
 }
 
-std::string summary_row(const Page& page, size_t i, const RunRecord& first, double best) {
-  const PageRun& run = page.runs[i];
-  const RunRecord& r = run.record;
-  const std::string ratio = speed_ratio(r, first);
-  return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td{}>{:.2f} %</td><td>{:.2f} %</td><td>{}{}</td>"
-      "<td>{:.1f} %</td><td>{:.3f}</td><td>{} of {}</td><td>{:.0f}</td><td>{}</td><td class=\"words\">{}</td>"
-      "<td class=\"words\">{}</td><td>{}</td><td>{} / {}</td><td>{}</td></tr>\n",
-      run_name(page, i), escaped_markup(r.attention),
-      r.test_score == best && why_not_comparable(r, first).empty() ? " class=\"best\"" : "", 100 * r.test_score,
-      100 * run.top5, known_rate(r.samples_per_second, ""), ratio == "–" ? "" : " (" + ratio + ")", 100 * r.pair_share,
-      run.gmacs, known_figure(r.attention_ms, 1, ""), known_figure(r.step_ms, 1, ""), r.peak_memory_mb,
-      grouped(run.parameters), escaped_markup(r.model), escaped_markup(r.data), r.seed, grouped(r.train_samples),
-      grouped(run.test_samples), r.finished);
+/// A run of the page, and what it is compared with.
+struct SummaryRow {
+  const Page& page;
+  size_t index = 0;
+  bool best = false;
+
+  const PageRun& run() const { return page.runs[index]; }
+  const RunRecord& record() const { return run().record; }
+  const RunRecord& first() const { return page.runs.front().record; }
+};
+
+std::string rate_and_ratio(const SummaryRow& row) {
+  const std::string ratio = speed_ratio(row.record(), row.first());
+  return known_rate(row.record().samples_per_second, "") + (ratio == kNoValue ? "" : " (" + ratio + ")");
+}
+
+Field<SummaryRow> word(const char* title, std::string RunRecord::*value) {
+  return shown_field<SummaryRow>(
+      title, [value](const SummaryRow& r) { return r.record().*value; }, Table::Align::left);
+}
+
+Fields<SummaryRow> summary_fields() {
+  using Row = SummaryRow;
+  Field<Row> name = word("run", &RunRecord::name);
+  name.html = [](const Row& r) { return html_row_name(run_name(r.page, r.index)); };
+  Field<Row> top1 =
+      shown_field<Row>("test top-1", [](const Row& r) { return fixed(100 * r.record().test_score, 2) + " %"; });
+  top1.html = [text = top1.text](const Row& r) {
+    return r.best ? "<td class=\"best\">" + text(r) + "</td>" : html_cell(text(r), false);
+  };
+  return {name,
+          word("attention", &RunRecord::attention),
+          top1,
+          shown_field<Row>("top-5", [](const Row& r) { return fixed(100 * r.run().top5, 2) + " %"; }),
+          shown_field<Row>("training samples/s", rate_and_ratio),
+          shown_field<Row>("pairs", [](const Row& r) { return fixed(100 * r.record().pair_share, 1) + " %"; }),
+          shown_field<Row>("GMACs", [](const Row& r) { return fixed(r.run().gmacs, 3); }),
+          shown_field<Row>("attention, ms of step",
+                           [](const Row& r) {
+                             return known_number(r.record().attention_ms, 1, "") + " of " +
+                                    known_number(r.record().step_ms, 1, "");
+                           }),
+          shown_field<Row>("memory, MB", [](const Row& r) { return fixed(r.record().peak_memory_mb, 0); }),
+          shown_field<Row>("parameters", [](const Row& r) { return grouped(r.run().parameters); }),
+          word("model", &RunRecord::model),
+          word("data", &RunRecord::data),
+          shown_field<Row>("seed", [](const Row& r) { return std::to_string(r.record().seed); }),
+          shown_field<Row>(
+              "samples to train / test",
+              [](const Row& r) { return grouped(r.record().train_samples) + " / " + grouped(r.run().test_samples); }),
+          shown_field<Row>("finished (UTC)", [](const Row& r) { return r.record().finished; })};
 }
 
 /// Each run a point: up and to the left is better.
@@ -69,10 +104,18 @@ std::optional<size_t> color_of_mechanism(const Page& page, const std::string& na
   return std::nullopt;
 }
 
-std::string diversity_row(const Box& b) {
-  return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td><td>{:.2f}</td></tr>\n",
-      escaped_markup(b.name), b.min, b.q1, b.median, b.q3, b.max);
+Field<Box> quartile(const char* title, double Box::*value) {
+  return shown_field<Box>(title, [value](const Box& b) { return fixed(b.*value, 2); });
+}
+
+Fields<Box> box_fields() {
+  return {shown_field<Box>(
+              "percent", [](const Box& b) { return b.name; }, Table::Align::left),
+          quartile("min", &Box::min),
+          quartile("Q1", &Box::q1),
+          quartile("median", &Box::median),
+          quartile("Q3", &Box::q3),
+          quartile("max", &Box::max)};
 }
 
 }  // namespace
@@ -83,44 +126,28 @@ std::string summary_section(const Page& page) {
   double best = 0;
   for (const PageRun& run : page.runs)
     if (why_not_comparable(run.record, first).empty()) best = std::max(best, run.record.test_score);
-  std::string rows, sentences;
+  std::vector<SummaryRow> rows;
+  std::string sentences;
   for (size_t i = 0; i < page.runs.size(); ++i) {
-    rows += summary_row(page, i, first, best);
-    if (i > 0) sentences += escaped_markup(comparison(page.runs[i].record, first)) + " ";
+    const RunRecord& run = page.runs[i].record;
+    rows.push_back({page, i, run.test_score == best && why_not_comparable(run, first).empty()});
+    if (i > 0) sentences += escaped_markup(comparison(run, first)) + " ";
   }
   const std::string lead =
       fmt::format("{0} on {1}: {2} training {4}, {3} test {4}, {5:.0f} epochs. {6}", escaped_markup(first.model),
                   escaped_markup(first.data), grouped(first.train_samples), grouped(page.runs.front().test_samples),
                   escaped_markup(first.samples), first.epochs, sentences);
-  return section(
-      "summary", "Summary", lead,
-      "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr><th "
-      "scope=\"col\">run</th><th scope=\"col\" class=\"words\">attention</th><th scope=\"col\">test top-1</th><th "
-      "scope=\"col\">top-5</th><th scope=\"col\">training samples/s</th><th scope=\"col\">pairs</th><th "
-      "scope=\"col\">GMACs</th><th scope=\"col\">attention, ms of step</th><th scope=\"col\">memory, MB</th>"
-      "<th scope=\"col\">parameters</th><th scope=\"col\" class=\"words\">model</th><th scope=\"col\" "
-      "class=\"words\">data</th><th scope=\"col\">seed</th><th scope=\"col\">samples to train / test</th><th "
-      "scope=\"col\">finished (UTC)</th></tr></thead>\n<tbody>\n" +
-          rows + "</tbody></table></div>\n");
+  return section("summary", "Summary", lead, fields_html(summary_fields(), rows, "Summary table"));
 }
 
 std::string seeds_section(const Page& page) {
   const std::vector<SeedGroup> groups = over_seeds(records(page));
   if (groups.empty()) return "";
-  std::string rows;
-  for (const SeedGroup& g : groups)
-    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td></tr>\n", escaped_markup(g.name),
-                        g.score.count, interval_text(g.score),
-                        &g == &groups.front() ? "" : difference_text(g.against_first));
   return section(
       "seeds", "Over seeds",
       "Runs that differ by their seed alone are one result: the mean with half of its 95 % interval. Against: the mean "
       "difference with the same seed, with p of a paired t-test; a star marks what is more than chance.",
-      fmt::format("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Results over "
-                  "seeds\"><table><thead><tr><th scope=\"col\">result</th><th scope=\"col\">seeds</th><th "
-                  "scope=\"col\">test {}</th><th scope=\"col\">against {}</th></tr></thead><tbody>\n{}</tbody></table>"
-                  "</div>\n",
-                  escaped_markup(page.runs.front().record.score_label()), escaped_markup(groups.front().name), rows));
+      fields_html(seed_fields(groups.front().name), groups, "Results over seeds"));
 }
 
 std::string curves_section(const Page& page) {
@@ -158,8 +185,6 @@ std::string diversity_section(const Page& page) {
     box.reference = true;
     plot.boxes.push_back(box);
   }
-  std::string rows;
-  for (const Box& box : plot.boxes) rows += diversity_row(box);
   return section(
       "diversity", "Head diversity",
       fmt::format(
@@ -167,12 +192,7 @@ std::string diversity_section(const Page& page) {
           "ones. Hollow: the paper's ViT-B on CIFAR-10.",
           grouped(page.diversity_images)),
       "<div class=\"row\">" + plot_figure(draw(plot), "box plot of head diversity") +
-          "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Head diversity "
-          "table\"><table><thead><tr><th "
-          "scope=\"col\">percent</th><th scope=\"col\">min</th><th scope=\"col\">Q1</th><th "
-          "scope=\"col\">median</th><th "
-          "scope=\"col\">Q3</th><th scope=\"col\">max</th></tr></thead><tbody>\n" +
-          rows + "</tbody></table></div></div>\n");
+          fields_html(box_fields(), plot.boxes, "Head diversity table") + "</div>\n");
 }
 
 std::string commands_section(const Page& page) {

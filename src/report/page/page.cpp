@@ -5,10 +5,8 @@
 
 #include <array>
 
-#include "report/markup.h"
+#include "report/drawing.h"
 #include "report/page/sections.h"
-#include "report/palette.h"
-#include "report/png.h"
 
 namespace fib::report {
 namespace {

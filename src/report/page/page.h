@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One self-contained HTML page about training runs: nothing is loaded, and one small script shows the keys of a patch.
-// Numbers in, text out; whoever has the models computes the numbers.
+// Numbers in, text out: models are evaluated elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fibottention/pattern.h"
-#include "report/heat.h"
+#include "report/attention_drawing.h"
 #include "report/plot.h"
 #include "report/run_record.h"
 

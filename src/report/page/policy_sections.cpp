@@ -2,27 +2,36 @@
 // The parts of the page that only policies have.
 #include <fmt/format.h>
 
-#include "report/markup.h"
+#include "report/fields.h"
 #include "report/page/sections.h"
-#include "report/png.h"
 #include "report/run_comparison.h"
-#include "report/words.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {
 
 constexpr int kMapSide = 128;
 
-std::string policy_row(const PageRun& run) {
-  const RunRecord& r = run.record;
-  const PlayedEpisodes& played = *run.episodes;
-  return fmt::format(
-      "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{:.3f}</td><td>{:.3f}</td><td "
-      "class=\"words\">{}</td>"
-      "<td>{:.1f}</td><td>{:.1f} %</td><td>{}</td><td>{}</td><td>{:.0f}</td><td>{:.0f}</td><td>{}</td></tr>\n",
-      escaped_markup(r.name), escaped_markup(r.attention), r.test_score, played.mean_score,
-      escaped_markup(played.sampler), played.policy_ms, 100 * r.pair_share, grouped(run.parameters),
-      known_figure(r.step_ms, 0, ""), r.epochs, r.train_seconds, r.seed);
+Field<PageRun> record_word(const char* title, std::string RunRecord::*value) {
+  return shown_field<PageRun>(
+      title, [value](const PageRun& r) { return r.record.*value; }, Table::Align::left);
+}
+
+Fields<PageRun> policy_fields() {
+  using Row = PageRun;
+  return {record_word("run", &RunRecord::name),
+          record_word("attention", &RunRecord::attention),
+          shown_field<Row>("score", [](const Row& r) { return fixed(r.record.test_score, 3); }),
+          shown_field<Row>("played again", [](const Row& r) { return fixed(r.episodes->mean_score, 3); }),
+          shown_field<Row>(
+              "sampler", [](const Row& r) { return r.episodes->sampler; }, Table::Align::left),
+          shown_field<Row>("decision, ms", [](const Row& r) { return fixed(r.episodes->policy_ms, 1); }),
+          shown_field<Row>("pairs", [](const Row& r) { return fixed(100 * r.record.pair_share, 1) + " %"; }),
+          shown_field<Row>("parameters", [](const Row& r) { return grouped(r.parameters); }),
+          shown_field<Row>("step, ms", [](const Row& r) { return known_number(r.record.step_ms, 0, ""); }),
+          shown_field<Row>("epochs", [](const Row& r) { return fixed(r.record.epochs, 0); }),
+          shown_field<Row>("training, s", [](const Row& r) { return fixed(r.record.train_seconds, 0); }),
+          shown_field<Row>("seed", [](const Row& r) { return std::to_string(r.record.seed); })};
 }
 
 std::string strip_figure(const EpisodeStrip& strip) {
@@ -52,20 +61,13 @@ std::string maps_row(const PlayedEpisodes& played) {
 
 std::string policies_section(const Page& page) {
   if (!about_policies(page)) return "";
-  std::string rows;
-  for (const PageRun& run : page.runs) rows += policy_row(run);
   const RunRecord& first = page.runs.front().record;
   return section(
       "summary", "Summary",
       fmt::format("{} learned {} windows of demonstrations. The score is the mean over the test seeds of an episode's "
                   "best reward.",
                   escaped_markup(first.model), grouped(first.train_samples)),
-      "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Summary table\"><table>\n<thead><tr><th "
-      "scope=\"col\">run</th><th scope=\"col\" class=\"words\">attention</th><th scope=\"col\">score</th><th "
-      "scope=\"col\">played again</th><th scope=\"col\" class=\"words\">sampler</th><th scope=\"col\">decision, ms</th>"
-      "<th scope=\"col\">pairs</th><th scope=\"col\">parameters</th><th scope=\"col\">step, ms</th><th "
-      "scope=\"col\">epochs</th><th scope=\"col\">training, s</th><th scope=\"col\">seed</th></tr></thead>\n<tbody>\n" +
-          rows + "</tbody></table></div>\n");
+      fields_html(policy_fields(), page.runs, "Summary table"));
 }
 
 std::string episodes_section(const Page& page) {

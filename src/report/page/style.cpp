@@ -9,6 +9,7 @@ std::string style_sheet() {
   --ground: #ffffff; --card: #f6f8fb; --text: #1d2433; --muted: #566072; --line: #d5dbe6; --accent: #b34700;
   --grid: #d5dbe6;
   --mask-offset: #1f4e9c; --mask-class: #d98a1a; --mask-listed: #c81e5a;
+  --mask-neighbor: #008c64; --mask-summary: #7a48be;
   --heat: 0, 95, 155; --series-0: #5c5c5c; --series-1: #c04e00; --series-2: #0072b2; --series-3: #007a58;
   --series-4: #a8487f;
   --series-5: #9a6a00; --series-6: #1f78a8; }
@@ -16,6 +17,7 @@ std::string style_sheet() {
   --ground: #12151c; --card: #1b202b; --text: #e6e9f0; --muted: #a3adbf; --line: #343c4c; --accent: #ffa366;
   --grid: #343c4c;
   --mask-offset: #7db2ff; --mask-class: #f0b050; --mask-listed: #ff7aa8;
+  --mask-neighbor: #4fd0a5; --mask-summary: #b99af0;
   --heat: 86, 180, 233; --series-0: #b0b0b0; --series-1: #ff8c42; --series-2: #56b4ff; --series-3: #2fc79a;
   --series-4: #e79ac6;
   --series-5: #f0b73c; --series-6: #8fd0f5; } }

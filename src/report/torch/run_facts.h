@@ -2,6 +2,8 @@
 // Computes what the report page tells of a run.
 #pragma once
 
+#include <string>
+
 #include "report/page/page.h"
 #include "training/torch/trained_model.h"
 
@@ -23,5 +25,13 @@ PageRun report_run(const std::string& directory, const training::TrainedModel& s
 
 /// The paper's boxes for the mechanisms that the runs have.
 std::vector<Box> paper_boxes(const std::vector<PageRun>& runs);
+
+// ---- Runs that learned to act
+
+/// Whether the run learned to act. Throws std::runtime_error where there is no run.
+bool is_policy_run(const std::string& directory);
+
+/// The run plays the test seeds: its best, median and worst episode, and where its encoder looks.
+PageRun policy_run(const std::string& directory);
 
 }  // namespace fib::report

@@ -42,7 +42,7 @@ void pretend_finished(const Run& run) {
   std::filesystem::create_directories(run.directory);
   write_file(run.directory / "config.toml", write_toml(run.recipe));
   training::Summary summary;
-  summary.test.evaluation.figures = {{"top1", 0.5}};
+  summary.test.evaluation.metrics = {{"top1", 0.5}};
   summary.train_seconds = 8;
   training::write_summary({run.directory}, summary);
 }
@@ -402,6 +402,37 @@ TEST(Plan, as_a_job_array_trains_resumes_and_repeats_nothing) {
   std::filesystem::remove(runs[1].directory / "summary.json");
   EXPECT_EQ(shell("bash -c '" + task + "'", output), "fib train --resume --out " + runs[1].directory.string() + "\n");
   EXPECT_EQ(slurm_script("table", {}), "");
+}
+
+/// Names that would act where a shell, or Slurm, read them as they are.
+TEST(Plan, quotes_every_name_in_a_job_array) {
+  const test::TemporaryDirectory folder;
+  const std::string pwn = folder / "pwn";
+  for (const std::string& hostile :
+       {"$(touch " + pwn + ")", "`touch " + pwn + "`", "a'; touch " + pwn + "; '", "a\ntouch " + pwn + "\n",
+        "a\" ; touch " + pwn + " #", "x) touch " + pwn + ";; *", std::string("-rf"), std::string("a b\t*")}) {
+    ablations::Run run;
+    run.directory = folder.path() / hostile;
+    run.arguments = {"--recipe", hostile, "--attention=" + hostile};
+    const std::string script = slurm_script(hostile, {run});
+    write_file(folder / "job.sh", script);
+    const std::string task =
+        "srun() { printf '%s\\0' \"$@\"; }; SLURM_ARRAY_TASK_ID=0; SLURM_JOB_ID=7; . " + (folder / "job.sh").string();
+    write_file(folder / "task.sh", task);
+    const std::string words = shell("bash " + (folder / "task.sh").string(), folder / "output");
+    const auto word = [](const std::string& text) { return text + std::string(1, '\0'); };
+    EXPECT_EQ(words, word("fib") + word("train") + word("--recipe") + word(hostile) + word("--attention=" + hostile) +
+                         word("--out") + word(run.directory.string()))
+        << script;
+    EXPECT_FALSE(std::filesystem::exists(pwn)) << script;
+    const std::string directives = script.substr(0, script.find("set -u"));
+    for (size_t at = 0; at < directives.size(); at = directives.find('\n', at) + 1)
+      EXPECT_EQ(directives[at], '#') << "a line that is no comment among Slurm's: " << directives;
+    EXPECT_EQ(directives.find_first_of("$`'\""), std::string::npos) << directives;
+    write_file(folder / "commands.sh", "fib() { printf '%s\\0' \"$@\"; }\n" + shell_commands({run}));
+    EXPECT_TRUE(mentions(shell("bash " + (folder / "commands.sh").string(), folder / "output"), word(hostile)));
+    EXPECT_FALSE(std::filesystem::exists(pwn));
+  }
 }
 
 TEST(Results, compare_rows_seed_by_seed) {

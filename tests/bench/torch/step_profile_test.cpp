@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/torch/step_profile.h"
-
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <algorithm>
+
+#include "bench/torch/model_bench.h"
 
 namespace fib::bench {
 namespace {

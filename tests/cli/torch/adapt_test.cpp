@@ -74,6 +74,64 @@ TEST_F(Adapt, resumed_ends_with_the_same_bits) {
   EXPECT_EQ(read_file(path("whole/adaptation.json")), read_file(path("cut/adaptation.json")));
 }
 
+TEST_F(Adapt, resumed_in_any_stage_ends_with_the_same_bits) {
+  const std::string stages =
+      "--adapt-fade-fraction 0 --adapt-ridge 32 --adapt-branch-epochs 1 --mixup 0.8 --ema 0.9 --checkpoint-every 1";
+  ASSERT_EQ(adapt("whole", stages).code, 0);
+  for (const int lines : {2, 6}) {
+    const std::string name = "cut" + std::to_string(lines);
+    const pid_t child = fib::test::start(arguments(name, stages));
+    fib::test::wait_for_lines(path(name + "/metrics.jsonl"), lines);
+    ::kill(child, SIGKILL);
+    fib::test::wait_for(child);
+    ASSERT_EQ(run_fib("adapt --quiet --json --resume --out " + path(name)).code, 0);
+    EXPECT_EQ(read_file(path("whole/model.safetensors")), read_file(path(name + "/model.safetensors"))) << lines;
+    EXPECT_EQ(read_file(path("whole/adaptation.json")), read_file(path(name + "/adaptation.json"))) << lines;
+  }
+}
+
+TEST_F(Adapt, tells_what_the_fitted_projections_have_gained) {
+  std::string loud = arguments("told", "--adapt-fade-fraction 0 --adapt-ridge 32 --epochs 1");
+  loud.erase(loud.find("--quiet "), 8);
+  const Outcome adapted = run_fib(loud);
+  ASSERT_EQ(adapted.code, 0) << adapted.err;
+  EXPECT_TRUE(mentions(adapted.err, "the dense weights with sparse attention: top-1 "));
+  EXPECT_TRUE(mentions(adapted.err, "after fitting the projections: top-1 "));
+}
+
+TEST_F(Adapt, takes_offsets_that_were_measured_on_the_dense_model) {
+  const std::string dense = "--model vit_nano_patch2_28 --weights " + path("dense/best.safetensors") +
+                            " --data mnist:" + path("data") + " --images 20";
+  const Outcome fit = run_fib("fit --quiet --json --keep 10% " + dense + " -o " + path("measured.offsets"));
+  ASSERT_EQ(fit.code, 0) << fit.err;
+  const auto told = nlohmann::json::parse(fit.out);
+  EXPECT_EQ(told.at("images"), 20);
+  for (const auto& row : told.at("rows")) EXPECT_LE(row.at("pairs").get<double>(), 0.1) << row;
+  EXPECT_GE(told.at("rows")[0].at("attention").get<double>(), told.at("rows")[1].at("attention").get<double>())
+      << "free offsets keep at least what a window keeps";
+
+  const Outcome adapted = adapt("measured", "--epochs 1 --attention offsets:" + path("measured.offsets"));
+  ASSERT_EQ(adapted.code, 0) << adapted.err;
+  const auto pruned = nlohmann::json::parse(adapted.out).at("pruned_share").get<double>();
+  EXPECT_NEAR(1 - pruned, told.at("rows")[0].at("pairs").get<double>(), 1e-9);
+  EXPECT_EQ(run_fib("eval --run " + path("measured")).code, 0) << "the weights say where their offsets are";
+}
+
+TEST_F(Adapt, fit_refuses_in_one_line) {
+  const std::string dense = "--model vit_nano_patch2_28 --weights " + path("dense/best.safetensors") +
+                            " --data mnist:" + path("data") + " --images 2 -o " + path("bad.offsets") + " ";
+  const std::pair<std::string, std::string> cases[] = {{"--keep 0", "--keep must be a share"},
+                                                       {"--keep 120%", "'120%'"},
+                                                       {"--shape round", "free"},
+                                                       {"--attention fibottention", "leaves pairs out"}};
+  for (const auto& [more, part] : cases) {
+    const Outcome refused = run_fib("fit --quiet " + dense + more);
+    EXPECT_NE(refused.code, 0) << more;
+    EXPECT_TRUE(mentions(refused.err, part)) << more << ": " << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path("bad.offsets"))) << more;
+  }
+}
+
 TEST_F(Adapt, refuses_what_cannot_be_adapted_in_one_line) {
   ASSERT_EQ(adapt("sparse", "--epochs 1").code, 0);
   const std::pair<std::string, std::string> cases[] = {

@@ -58,7 +58,7 @@ TEST(FibBenchAttention, gives_a_table_and_a_plot) {
 }
 
 TEST(FibBenchAttention, refuses_what_it_cannot_do_in_one_line) {
-  expect_usage_error("bench", "attention, data, model");
+  expect_usage_error("bench", "attention, data, decode, model");
   expect_usage_error("bench attention --tokens 0", "got '0'");
   expect_usage_error("bench attention --tokens 12,x", "got 'x'");
   expect_usage_error("bench attention --dim 513", "from 1 to 512, got '513'");

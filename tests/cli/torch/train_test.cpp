@@ -182,16 +182,14 @@ TEST_F(Train, can_be_judged_by_a_part_of_the_images_and_trains_one_epoch_with_th
   EXPECT_EQ(summary.at("validation").at("images"), 7);
 }
 
-/// The rest of the processes never comes; timeout -k 5 does not have to kill.
+/// The rest of the processes never comes, and is waited for an hour: only the signal ends it.
 TEST_F(Train, answers_a_signal_while_it_waits_for_other_processes) {
   const pid_t child =
-      start(arguments("run"),
+      start(arguments("run", "--peer-timeout 3600"),
             "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANK=0 MASTER_PORT=" + std::to_string(free_port()));
   std::this_thread::sleep_for(std::chrono::seconds(3));
-  const auto began = std::chrono::steady_clock::now();
   ::kill(child, SIGTERM);
   EXPECT_EQ(wait_for(child), 143);
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 TEST_F(Train, says_in_one_line_what_is_wrong) {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/run_fib.h"
+#include "data/write_clip.h"
 #include "files.h"
-#include "media/write_clip.h"
 
 namespace fib::test {
 namespace {

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/torch/robots/policy_page.h"
-
 #include <numeric>
 
 #include "analysis/torch/over_images.h"
 #include "attention/registry.h"
 #include "base/read_file.h"
 #include "report/torch/attention_sheet.h"
-#include "robots/strip.h"
+#include "report/torch/run_facts.h"
+#include "robots/episode_images.h"
 #include "robots/torch/rollout.h"
-#include "robots/torch/trained_policy.h"
 #include "training/run/summary.h"
 
 namespace fib::report {
@@ -20,17 +18,17 @@ using robots::Rollout;
 using robots::TrainedPolicy;
 
 /// What the policy's first camera saw.
-std::vector<uint8_t> camera_image(const robots::RobotWorld& world, const robots::Moment& moment) {
-  for (robots::SeenValue& value : world.seen(moment))
+std::vector<uint8_t> camera_image(const robots::RobotWorld& world, const robots::WorldState& state) {
+  for (robots::ObservedValue& value : world.observe(state))
     if (!value.image.empty()) return std::move(value.image);
   return {};
 }
 
 EpisodeStrip strip_of(const std::string& which, uint32_t seed, const robots::RobotWorld& world, const Played& played) {
   std::vector<std::vector<uint8_t>> images;
-  for (const size_t t : robots::strip_steps(played.moments.size()))
-    images.push_back(camera_image(world, played.moments[t]));
-  EpisodeStrip strip{which, seed, played.score, static_cast<int64_t>(played.moments.size()) - 1};
+  for (const size_t t : robots::strip_steps(played.states.size()))
+    images.push_back(camera_image(world, played.states[t]));
+  EpisodeStrip strip{which, seed, played.score, static_cast<int64_t>(played.states.size()) - 1};
   robots::append_strip(strip.frames.rgb, images);
   strip.frames.height = robots::image_side(images.front());
   strip.frames.width = static_cast<uint32_t>(images.size()) * strip.frames.height;
@@ -62,9 +60,9 @@ std::vector<EncoderMap> maps_of(robots::VitEncoder& encoder, const robots::Robot
   models::Model& model = encoder.model();
   const int64_t side = model.dimensions().height;
   std::vector<EncoderMap> maps;
-  for (const size_t t : {size_t{0}, played.moments.size() / 2, played.moments.size() - 1}) {
+  for (const size_t t : {size_t{0}, played.states.size() / 2, played.states.size() - 1}) {
     const at::Tensor bytes =
-        seen_part(camera_image(world, played.moments[t]), row.image()).narrow(1, 0, side).narrow(2, 0, side);
+        seen_part(camera_image(world, played.states[t]), row.image()).narrow(1, 0, side).narrow(2, 0, side);
     const at::Tensor image = encoder.seen(robots::normalized_images(bytes).unsqueeze(0));
     const auto last = static_cast<int64_t>(model.attentions().size()) - 1;
     maps.push_back({square_image(bytes), looked_at(model, image, 0), looked_at(model, image, last)});
@@ -104,7 +102,7 @@ PageRun policy_run(const std::string& directory) {
   run.config = read_file(files.config(), kMaxRecipeBytes);
   const std::string& sampler = opened.policy->row().sampler;
   const Rollout played =
-      robots::roll_out(*opened.policy, opened.robot(), opened.limits, {.seeds = test_seeds(), .sampler = sampler});
+      robots::roll_out(*opened.policy, opened.robot(), opened.normalizer, {.seeds = test_seeds(), .sampler = sampler});
   run.episodes = PlayedEpisodes{.count = robots::kTestEpisodes,
                                 .mean_score = played.mean_score(),
                                 .policy_ms = played.policy_ms(),

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of commands/trained.h with LibTorch. What classify, eval and infer do is in commands/predict.cpp.
+#include "cli/commands/trained.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <stdexcept>
+
+#include "base/atomic_file.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/standard_streams.h"
+#include "cli/torch/open_models.h"
+#include "engine/limits.h"
+#include "engine/lower.h"
+#include "engine/onnx/export.h"
+#include "engine/torch/record.h"
+#include "report/text.h"
+#include "report/torch/robots/rollout_report.h"
+
+namespace fib::cli {
+
+// ---- fib classify, fib eval, fib infer
+
+using training::TorchPredictor;
+using training::TrainedModel;
+
+void run(const ClassifyArguments& a, const Globals& globals) {
+  training::ModelRequest request = model_request(a.model);
+  request.without_images = true;
+  const TrainedModel model = open_model(request, globals.quiet);
+  TorchPredictor predictor(model);
+  classify(predictor, a, globals);
+}
+
+void run(const EvalArguments& a, const Globals& globals) {
+  const TrainedModel model = open_models(a.model, globals.quiet).front();
+  TorchPredictor predictor(model);
+  evaluate(predictor, model.dataset, model.data, a, globals);
+}
+
+void run(const InferArguments& a, const Globals& globals) {
+  training::ModelRequest request = model_request(a.model);
+  request.without_images = true;
+  request.double_precision = a.dtype == "f64";
+  TrainedModel model;
+  infer(a, globals, [&](const std::vector<int64_t>& shape) {
+    request.input = training::InputShape{shape[1], shape[shape.size() - 2], shape.back()};
+    if (shape.size() == 5) request.input->frames = shape[2];
+    model = open_model(request, globals.quiet);
+    return std::make_unique<TorchPredictor>(model);
+  });
+}
+
+// ---- fib compile, fib export
+
+namespace {
+
+models::ModelCard card_of(const training::TrainedModel& model) {
+  models::ModelCard card;
+  card.model = model.model, card.attention = model.attention;
+  card.resolution = model.view.input_size, card.channels = model.view.channels;
+  card.mean = model.view.mean, card.std = model.view.std, card.crop_ratio = model.view.crop_ratio;
+  card.class_names = model.class_names;
+  const models::Dimensions& dims = model.module->dimensions();
+  card.attention_layers = models::layers_text(dims.options.attention_layers);
+  if (!dims.takes_clips()) return card;
+  card.frames = dims.frames(), card.attention_in = models::to_string(dims.options.attention_in);
+  card.sampling_rate = model.view.clip.rate, card.crops = model.view.views;
+  return card;
+}
+
+/// A model as it is made, with parameters from a fixed seed.
+training::TrainedModel random_model(const CompileArguments& a, int64_t resolution) {
+  if (a.model.model.empty())
+    throw std::invalid_argument("which model? Give --run DIR, --weights F.safetensors, or --model for random weights");
+  const models::ModelRow& row = models::find_row(a.model.model);
+  models::ModelCard card = models::published_card(row);
+  if (!a.model.attention.attention.empty()) card.attention = attention_spec(a.model.attention).to_string();
+  card.attention_in = a.model.place.attention_in;
+  card.attention_layers = a.model.place.attention_layers;
+  if (resolution > 0) card.resolution = resolution;
+  torch::manual_seed(0);
+  training::TrainedModel model;
+  model.model = card.model, model.attention = card.attention;
+  model.module = models::make(card.model, models::options_of(card));
+  model.module->eval();
+  model.view.input_size = static_cast<int>(card.resolution);
+  model.view.channels = static_cast<int>(card.channels);
+  model.view.mean = card.mean, model.view.std = card.std, model.view.crop_ratio = card.crop_ratio;
+  model.view.views = static_cast<int>(std::max<int64_t>(card.crops, 1));
+  if (card.sampling_rate > 0) model.view.clip.rate = static_cast<int>(card.sampling_rate);
+  return model;
+}
+
+/// The model at one size; 0 is its own.
+training::TrainedModel model_at(const CompileArguments& a, int64_t resolution, bool quiet) {
+  if (a.model.weights.empty() && a.model.runs.empty()) return random_model(a, resolution);
+  training::ModelRequest request = model_request(a.model);
+  request.crop = resolution;
+  request.without_images = true;
+  return open_model(request, quiet);
+}
+
+engine::AttentionForm form_of(const std::string& name) {
+  if (name == "gather") return engine::AttentionForm::gather;
+  return name == "mask" ? engine::AttentionForm::mask : engine::AttentionForm::smaller;
+}
+
+}  // namespace
+
+void run(const CompileArguments& a, const Globals& globals) {
+  StandardStreams streams;
+  const std::string out = streams.output("--out", a.output, ".fib");
+  check_ending("--out", out, ".fib");
+  check_writable(out);
+  engine::FibContent content;
+  content.precision = engine::precision_named(a.precision), content.most_samples = a.most_images;
+  engine::TensorStore tensors;
+  const at::NoGradGuard no_grad;
+  for (const int64_t resolution : a.resolutions.empty() ? std::vector<int64_t>{0} : a.resolutions) {
+    training::TrainedModel model = model_at(a, resolution, globals.quiet);
+    if (!a.labels.empty()) model.class_names = read_class_names(a.labels, model.module->dimensions().row.classes);
+    if (content.card.empty()) content.card = models::to_metadata(card_of(model));
+    content.programs.push_back(engine::lower(engine::record(*model.module), content.precision, tensors));
+  }
+  engine::write_fib(out, content, tensors.views());
+  const engine::Requirements needs = engine::requirements(content.programs);
+  say_written(out, globals.quiet || streams.output_used(),
+              fmt::format("({} with {}, {}, {}, {} steps; needs {} of memory and {:.4g} G multiply-adds for a sample)",
+                          content.card.at("model"), content.card.at("attention"), a.precision,
+                          report::bytes(static_cast<int64_t>(std::filesystem::file_size(out))),
+                          content.programs.front().steps.size(), report::bytes(needs.memory),
+                          static_cast<double>(needs.work) / 1e9));
+  streams.finish();
+}
+void run(const ExportArguments& a, const Globals& globals) {
+  training::ModelRequest request = model_request(a.model);
+  StandardStreams streams;
+  const std::string out = streams.output("--out", a.output, ".onnx");
+  check_ending("--out", out, ".onnx");
+  check_writable(out);
+  request.crop = a.resolution;
+  request.without_images = true;
+  const training::TrainedModel model = open_model(request, globals.quiet);
+  engine::OnnxOptions options;
+  options.opset = a.opset;
+  options.attention = form_of(a.attention_as);
+  options.metadata = {{"model", model.model}, {"attention", model.attention}, {"input", model.input_text()}};
+  engine::write_onnx(engine::record(*model.module), out, options);
+  say_written(out, globals.quiet || streams.output_used(),
+              fmt::format("({} with {}, {})", model.model, model.attention,
+                          report::bytes(static_cast<int64_t>(std::filesystem::file_size(out)))));
+  streams.finish();
+}
+
+// ---- fib rollout
+
+void run(const RolloutArguments& a, const Globals& globals) {
+  check_output("--video", a.video, ".mp4");
+  const robots::TrainedPolicy opened = robots::open_policy(a.run);
+  robots::RolloutOptions options{.seeds = {}, .sampler = a.sampler.empty() ? opened.policy->row().sampler : a.sampler};
+  options.seeds.resize(static_cast<size_t>(a.episodes));
+  std::iota(options.seeds.begin(), options.seeds.end(), static_cast<uint32_t>(a.seed));
+  StatusLine status(globals.quiet);
+  options.decided = [&](int64_t done, int64_t of) {
+    show_share(status, "playing", static_cast<double>(done) / static_cast<double>(of));
+  };
+  const report::RolloutReport result{opened, a.seed, options.sampler,
+                                     robots::roll_out(*opened.policy, opened.robot(), opened.normalizer, options)};
+  status.clear();
+  show(
+      globals, a.json, [&] { return rollout_json(result); }, [&] { return rollout_text(result); });
+  if (a.video.empty()) return;
+  write_rollout_video(a.video, result);
+  say_written(a.video, globals.quiet || a.json, "(worst, median and best episode)");
+}
+
+}  // namespace fib::cli

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// fib train, generate, forecast and bench decode from the outside: decoders of texts and time series.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "../run_fib.h"
+#include "files.h"
+
+namespace {
+
+using fib::test::mentions;
+using fib::test::TemporaryDirectory;
+using fib::test::write_file;
+
+class SequenceCommands : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    directory_ = new TemporaryDirectory;
+    std::string text, table = "date,x,y\n";
+    for (int i = 0; i < 400; ++i) text += "to be or not to be\n";
+    for (int i = 0; i < 200; ++i)
+      table += fib_date(i) + "," + std::to_string(std::sin(0.3 * i)) + "," + std::to_string(i % 5) + "\n";
+    write_file(*directory_ / "t.txt", text);
+    write_file(*directory_ / "s.csv", table);
+    const std::string small = "train --quiet --model mini_decoder --batch 8 --epochs 1 --ema 0 --warmup-epochs 0 ";
+    const Outcome texts =
+        run_fib(small + "--task text --data 'text:" + path("t.txt") +
+                "?symbols=characters&epoch_steps=20' --attention fibottention:local=2 --out " + path("text"));
+    ASSERT_EQ(texts.code, 0) << texts.err;
+    const Outcome series = run_fib(small + "--task series --data 'series:" + path("s.csv") +
+                                   "?look_back=24&horizon=6&patch=4&stride=4' --out " + path("series"));
+    ASSERT_EQ(series.code, 0) << series.err;
+  }
+  static void TearDownTestSuite() { delete directory_; }
+
+  static std::string path(const std::string& name) { return *directory_ / name; }
+  static std::string fib_date(int day) {
+    const std::string two = std::to_string(day % 28 + 1);
+    return std::to_string(2000 + day / 336) + (day / 28 % 12 < 9 ? "-0" : "-") + std::to_string(day / 28 % 12 + 1) +
+           (two.size() < 2 ? "-0" : "-") + two;
+  }
+  /// One line, from fib, with this code.
+  static void expect_refused(const std::string& arguments, int code, const std::string& part) {
+    const Outcome outcome = run_fib(arguments);
+    EXPECT_EQ(outcome.code, code) << arguments;
+    EXPECT_TRUE(mentions(outcome.err, part)) << arguments;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+
+  static TemporaryDirectory* directory_;
+};
+
+TemporaryDirectory* SequenceCommands::directory_ = nullptr;
+
+TEST_F(SequenceCommands, generate_writes_the_same_with_the_same_seed) {
+  const std::string command = "generate --quiet --run " + path("text") + " --prompt 'to be' --tokens 40 --seed ";
+  const Outcome first = run_fib(command + "3");
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.out.size(), 41U) << "40 characters and a new line";
+  EXPECT_EQ(run_fib(command + "3").out, first.out);
+  const auto json = nlohmann::json::parse(run_fib(command + "3 --json").out);
+  EXPECT_EQ(json.at("text").get<std::string>() + "\n", first.out);
+  EXPECT_EQ(json.at("tokens"), 40);
+  const Outcome piped =
+      run_fib("generate --quiet --run " + path("text") + " --prompt - --tokens 40 --seed 3 < " + path("prompt.txt"));
+  EXPECT_NE(piped.code, 0) << "there is no such file";
+  write_file(path("prompt.txt"), "to be");
+  EXPECT_EQ(
+      run_fib("generate --quiet --run " + path("text") + " --prompt - --tokens 40 --seed 3 < " + path("prompt.txt"))
+          .out,
+      first.out);
+}
+
+TEST_F(SequenceCommands, generate_refuses_a_bad_prompt_or_run) {
+  const std::string command = "generate --run " + path("text");
+  expect_refused(command + " --prompt ''", 2, "--prompt: received no text");
+  expect_refused(command + " --prompt 'to Be'", 2, "--prompt: the character 'B' at byte 3 is none of the");
+  expect_refused(command + " --prompt \"$(printf 't\\377')\"", 2, "which is no UTF-8");
+  expect_refused(command + " --temperature -1", 2, "--temperature");
+  expect_refused("generate --run " + path("series"), 2, "learned series; accepted: a run of the task text");
+  expect_refused("generate --run " + path("nowhere"), 1, "nowhere");
+}
+
+TEST_F(SequenceCommands, forecast_tells_and_draws_every_column) {
+  const std::string command = "forecast --run " + path("series") + " --input " + path("s.csv");
+  const Outcome outcome = run_fib(command + " --held-out --json --plot " + path("f.svg"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("forecast").at("x").size(), 6U);
+  EXPECT_EQ(json.at("forecast").at("y").size(), 6U);
+  EXPECT_EQ(json.at("first_row"), 194);
+  EXPECT_TRUE(json.at("mse").is_number());
+  EXPECT_TRUE(mentions(fib::test::read_file(path("f.svg")), "forecast"));
+  const auto ahead = nlohmann::json::parse(run_fib(command + " --json").out);
+  EXPECT_EQ(ahead.at("first_row"), 200);
+  EXPECT_FALSE(ahead.contains("mse"));
+}
+
+TEST_F(SequenceCommands, forecast_refuses_a_bad_table) {
+  const auto refused = [](const std::string& table, int code, const std::string& part) {
+    write_file(path("bad.csv"), table);
+    expect_refused("forecast --run " + path("series") + " --input " + path("bad.csv"), code, part);
+  };
+  refused("", 1, "is empty");
+  refused("date;x;y\n2000-01-01;1;2\n", 1, "columns are divided by commas, got ';'");
+  refused("date,x,y\n2000-01-01,1,\n", 1, "line 2: column 'y' is empty");
+  refused("date,x,y\n2000-01-01,one,2\n", 1, "line 2: column 'x': 'one' is no number");
+  refused("date,x,y\n2000-01-02,1,2\n2000-01-01,1,2\n", 1, "line 3: the date '2000-01-01' is not after");
+  refused("date,x,z\n2000-01-01,1,2\n", 2, "the columns are x, z, the run learned x, y");
+  refused("date,x,y\n2000-01-01,1,2\n", 2, "1 rows come before the forecast, the run looks back at 24");
+}
+
+TEST_F(SequenceCommands, train_refuses_a_bad_text_or_mechanism_and_leaves_nothing) {
+  write_file(path("empty.txt"), "");
+  write_file(path("short.txt"), "short");
+  const std::string train = "train --quiet --model mini_decoder --task text --out " + path("none") + " ";
+  expect_refused(train + "--data text:" + path("empty.txt"), 1, "is empty");
+  expect_refused(train + "--data text:" + path("short.txt"), 2, "at least 17 are needed, a context of 16 and one more");
+  expect_refused(train + "--data text:" + path("t.txt") + " --attention linformer", 2, "cannot be causal");
+  expect_refused(train + "--data cifar10", 2, "the task text takes text:FILE");
+  expect_refused(train + "--data text:" + path("t.txt") + " --model gpt5", 2, "--model is given more than once");
+  expect_refused("train --quiet --model gpt5 --task text --out " + path("none") + " --data text:" + path("t.txt"), 2,
+                 "unknown decoder 'gpt5'");
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
+TEST_F(SequenceCommands, bench_decode_has_a_row_for_each_attention_and_context) {
+  const Outcome outcome = run_fib(
+      "bench decode --model mini_decoder --attention fibottention:local=2 --attention full --context 64,128 --seconds "
+      "0.05 --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = nlohmann::json::parse(outcome.out).at("rows");
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[0].at("attention"), "fibottention:local=2");
+  EXPECT_EQ(rows[3].at("context"), 128);
+  EXPECT_EQ(rows[3].at("keys"), 2 * 2 * 128) << "two layers of two heads";
+  for (const auto& row : rows) EXPECT_GT(row.at("ms_per_token").get<double>(), 0);
+}
+
+}  // namespace
