@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/cifar.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -8,9 +6,10 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
-#include "base/parse_json.h"
+#include "base/json.h"
 #include "base/read_file.h"
 #include "data/dataset.h"
+#include "data/file_formats.h"
 #include "data/registry/packed_file.h"
 
 namespace fib {

@@ -10,10 +10,9 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
-#include "base/printable.h"
 #include "base/read_file.h"
 #include "base/text.h"
-#include "data/subset.h"
+#include "data/open_dataset.h"
 
 namespace fib {
 namespace fs = std::filesystem;
@@ -44,7 +43,7 @@ DatasetPtr make_clips(const DatasetRequest& wanted, std::vector<LabeledFile> cli
   return std::make_shared<ClipDataset>(std::move(info), std::move(clips));
 }
 
-/// What is held out of clips that nobody has divided: a share of each class.
+/// What is held out of clips without splits: a share of each class.
 std::vector<LabeledFile> seeded_part(const DatasetRequest& wanted, std::vector<LabeledFile> clips, int64_t classes) {
   const std::string share = option_or(wanted, "test", "0.2"), seed = option_or(wanted, "seed", "0");
   const auto fraction = parse_number<double>(share);
@@ -209,9 +208,10 @@ Image ClipDataset::image(size_t index) const {
   return std::move(read_frames(files_[index], clip, {&middle, 1}).front());
 }
 
-std::vector<Image> ClipDataset::frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const {
+void ClipDataset::for_frames(size_t index, const ClipSampling& sampling, CounterRng& rng,
+                             const FrameVisitor& visit) const {
   const ClipIndex& clip = index_of(index);
-  return read_frames(files_[index], clip, choose_frames(clip, sampling, rng));
+  fib::for_frames(files_[index], clip, choose_frames(clip, sampling, rng), visit);
 }
 
 DatasetPtr open_clip_folder(const DatasetRequest& wanted) {

@@ -18,7 +18,8 @@ class ClipDataset : public Dataset {
 
   /// The frame in the middle.
   Image image(size_t index) const override;
-  std::vector<Image> frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const override;
+  void for_frames(size_t index, const ClipSampling& sampling, CounterRng& rng,
+                  const FrameVisitor& visit) const override;
   std::string item_name(size_t index) const override { return files_[index].string(); }
 
  private:

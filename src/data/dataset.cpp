@@ -23,10 +23,14 @@ DatasetInfo info_of(const DatasetRow& row, const std::filesystem::path& folder) 
   return info;
 }
 
-std::vector<Image> Dataset::frames(size_t index, const ClipSampling&, CounterRng&) const {
-  std::vector<Image> one;
-  one.push_back(image(index));
-  return one;
+void Dataset::for_frames(size_t index, const ClipSampling&, CounterRng&, const FrameVisitor& visit) const {
+  visit(0, image(index));
+}
+
+std::vector<Image> Dataset::frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const {
+  std::vector<Image> all;
+  for_frames(index, sampling, rng, [&](size_t, Image frame) { all.push_back(std::move(frame)); });
+  return all;
 }
 
 std::vector<int64_t> checked_labels(std::span<const uint8_t> bytes, size_t stride, int64_t classes,

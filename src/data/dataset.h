@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "data/clips/sampling.h"
+#include "data/clips/clip.h"
 #include "data/images/image.h"
 #include "data/registry/dataset_table.h"
 
@@ -54,8 +54,11 @@ class Dataset {
 
   /// Throws std::runtime_error naming the file where it cannot be read.
   virtual Image image(size_t index) const = 0;
-  /// Those of a clip that are asked for; what is drawn comes from rng. An image is its one frame.
-  virtual std::vector<Image> frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const;
+  /// Gives away the frames of a clip that are asked for, one by one; what is drawn comes from rng, before the first. An
+  /// image is its one frame.
+  virtual void for_frames(size_t index, const ClipSampling& sampling, CounterRng& rng, const FrameVisitor& visit) const;
+  /// All of them.
+  std::vector<Image> frames(size_t index, const ClipSampling& sampling, CounterRng& rng) const;
   /// What to call an item in a message: its file, or its file and number.
   virtual std::string item_name(size_t index) const = 0;
   virtual std::optional<ObjectBox> box(size_t /*index*/) const { return std::nullopt; }

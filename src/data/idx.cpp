@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/idx.h"
-
 #include <fmt/format.h>
 
 #include <stdexcept>
 
 #include "base/checked.h"
 #include "data/dataset.h"
+#include "data/file_formats.h"
 #include "data/registry/packed_file.h"
 
 namespace fib {

@@ -72,19 +72,22 @@ Batch Loader::make_batch(uint64_t epoch, const std::vector<size_t>& order, size_
 void Loader::add_sample(Batch& batch, size_t index, size_t slot) const {
   const size_t drawn = index + sampler_.repetition(batch.step, slot) * dataset_->size();
   CounterRng rng = stream_for(options_.sampler.seed, RandomUse::sample, batch.epoch, drawn);
-  std::vector<Image> frames = read_or_replace(batch, index, rng);
-  pipeline_.apply(std::move(frames), rng, &batch.images[slot * pipeline_.values()]);
+  read_or_replace(batch, index, rng, &batch.images[slot * pipeline_.values()]);
   batch.labels[slot] = dataset_->label(index);
   batch.indices[slot] = index;
 }
 
-std::vector<Image> Loader::read_or_replace(Batch& batch, size_t& index, CounterRng& rng) const {
-  const ClipSampling& sampling = pipeline_.config().clip;
-  if (!options_.skip_bad) return dataset_->frames(index, sampling, rng);
+void Loader::read(size_t index, CounterRng& rng, float* out) const {
+  dataset_->for_frames(index, pipeline_.config().clip, rng,
+                       [&](size_t number, Image frame) { pipeline_.apply_frame(std::move(frame), number, rng, out); });
+}
+
+void Loader::read_or_replace(Batch& batch, size_t& index, CounterRng& rng, float* out) const {
+  if (!options_.skip_bad) return read(index, rng, out);
   CounterRng others = stream_for(options_.sampler.seed, RandomUse::replacement, batch.epoch, index);
   for (int attempt = 0; attempt < kReplacements; ++attempt) {
     try {
-      return dataset_->frames(index, sampling, rng);
+      return read(index, rng, out);
     } catch (const std::runtime_error& error) {
       batch.skipped.emplace_back(error.what());
       index = others.below(dataset_->size());

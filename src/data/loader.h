@@ -64,7 +64,8 @@ class Loader {
   friend class BatchStream;
   Batch make_batch(uint64_t epoch, const std::vector<size_t>& order, size_t step) const;
   void add_sample(Batch& batch, size_t index, size_t slot) const;
-  std::vector<Image> read_or_replace(Batch& batch, size_t& index, CounterRng& rng) const;
+  void read(size_t index, CounterRng& rng, float* out) const;
+  void read_or_replace(Batch& batch, size_t& index, CounterRng& rng, float* out) const;
 
   DatasetPtr dataset_;
   Pipeline pipeline_;

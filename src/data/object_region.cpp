@@ -9,10 +9,10 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/printable.h"
 #include "base/read_file.h"
-#include "data/images/center_crop.h"
-#include "data/transforms/enhance.h"
+#include "base/text.h"
+#include "data/images/resize.h"
+#include "data/transforms/pillow_ops.h"
 
 namespace fib {
 namespace {

@@ -9,9 +9,8 @@
 #include <utility>
 
 #include "base/rng.h"
-#include "data/images/center_crop.h"
 #include "data/images/resize.h"
-#include "data/transforms/enhance.h"
+#include "data/transforms/pillow_ops.h"
 
 namespace fib {
 namespace {
@@ -179,24 +178,27 @@ void Pipeline::normalize(const Image& image, float* out) const {
   }
 }
 
-void Pipeline::apply(Image image, CounterRng& rng, float* out) const { apply_frame(std::move(image), rng, 0, out); }
+void Pipeline::apply(Image image, const CounterRng& rng, float* out) const {
+  apply_frame(std::move(image), 0, rng, out);
+}
 
-void Pipeline::apply(std::vector<Image> images, CounterRng& rng, float* out) const {
-  if (images.size() == 1 && config_.views == 1) return apply_frame(std::move(images.front()), rng, 0, out);
+void Pipeline::apply(std::vector<Image> images, const CounterRng& rng, float* out) const {
+  for (size_t t = 0; t < images.size(); ++t) apply_frame(std::move(images[t]), t, rng, out);
+}
+
+void Pipeline::apply_frame(Image frame, size_t number, const CounterRng& rng, float* out) const {
+  const auto T = static_cast<size_t>(frames()), channels = static_cast<size_t>(config_.channels);
+  if (T == 1 && config_.views == 1) return apply_view(std::move(frame), rng, 0, out);
   const size_t plane = static_cast<size_t>(config_.input_size) * config_.input_size;
-  const size_t channels = config_.channels, T = images.size();
   std::vector<float> one(channels * plane);
   for (int view = 0; view < config_.views; ++view) {
-    for (size_t t = 0; t < T; ++t) {
-      CounterRng same = rng;
-      apply_frame(images[t], same, view, one.data());
-      for (size_t c = 0; c < channels; ++c)
-        std::copy_n(&one[c * plane], plane, out + ((view * channels + c) * T + t) * plane);
-    }
+    apply_view(frame, rng, view, one.data());
+    for (size_t c = 0; c < channels; ++c)
+      std::copy_n(&one[c * plane], plane, out + ((view * channels + c) * T + number) * plane);
   }
 }
 
-void Pipeline::apply_frame(Image image, CounterRng& rng, int view, float* out) const {
+void Pipeline::apply_view(Image image, CounterRng rng, int view, float* out) const {
   normalize(transformed(std::move(image), rng, view), out);
   if (config_.erasing == 0 || !bernoulli(rng, config_.erasing)) return;
   const int size = config_.input_size;

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "data/clips/sampling.h"
+#include "data/clips/clip.h"
 #include "data/dataset.h"
 #include "data/images/image.h"
 #include "data/transforms/crop.h"
+#include "data/transforms/pillow_ops.h"
 #include "data/transforms/rand_augment.h"
-#include "data/transforms/warp.h"
 
 namespace fib {
 
@@ -63,15 +63,17 @@ class Pipeline {
 
   /// Writes values() numbers, planes after each other, of one view the frames of a channel. All randomness comes from
   /// rng, and is the same for all frames.
-  void apply(std::vector<Image> frames, CounterRng& rng, float* out) const;
-  void apply(Image image, CounterRng& rng, float* out) const;
+  void apply(std::vector<Image> frames, const CounterRng& rng, float* out) const;
+  void apply(Image image, const CounterRng& rng, float* out) const;
+  /// The same of one frame: the numbers that come from it.
+  void apply_frame(Image frame, size_t number, const CounterRng& rng, float* out) const;
   /// The part of it that still works on bytes.
   Image transformed(Image image, CounterRng& rng, int view = 0) const;
 
  private:
   Image framed(Image image, CounterRng& rng, int view) const;
   Image jittered(const Image& image, CounterRng& rng) const;
-  void apply_frame(Image image, CounterRng& rng, int view, float* out) const;
+  void apply_view(Image image, CounterRng rng, int view, float* out) const;
   void normalize(const Image& image, float* out) const;
 
   PipelineConfig config_;

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/printable.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "data/folder_dataset.h"
 
 namespace fib {

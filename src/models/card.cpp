@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/parse_json.h"
+#include "base/json.h"
 
 namespace fib::models {
 namespace {

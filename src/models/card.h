@@ -12,7 +12,7 @@
 
 namespace fib::models {
 
-/// Empty, or zero, is what nobody told.
+/// Empty, or zero: unset.
 struct ModelCard {
   std::string model;
   std::string attention;

@@ -8,7 +8,6 @@
 
 #include "attention/registry.h"
 #include "base/nearest.h"
-#include "base/printable.h"
 #include "base/text.h"
 #include "models/kinds.h"
 

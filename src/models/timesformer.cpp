@@ -51,7 +51,7 @@ AttentionLayer spatial_layer(const Dimensions& d, int64_t block) {
 
 /// All patches of all frames in one sequence, of which the frames of a place are neighbors.
 AttentionLayer joint_layer(const Dimensions& d, int64_t block) {
-  const attention::Grid places_and_frames{d.grid().tokens(), d.frames()};
+  const attention::Grid places_and_frames{d.grid().height, d.grid().width, d.frames()};
   return square_layer(d, true, {d.row.dim, d.row.heads, 1, places_and_frames, block});
 }
 

@@ -45,7 +45,7 @@ using ArmSnapshot = std::vector<double>;
 enum class ArmCamera { agentview, eye_in_hand };
 
 /// What a recording has of one time.
-struct ArmSeen {
+struct ArmObservation {
   std::vector<uint8_t> agentview, eye_in_hand;  ///< [84, 84, 3], the upper row first
   Vector3 eef_pos{};
   Quaternion eef_quat{};
@@ -67,7 +67,7 @@ class ArmWorld {
   /// Of motion and height, in joules.
   virtual double energy() const = 0;
 
-  virtual ArmSeen seen(const ArmSnapshot& snapshot) const = 0;
+  virtual ArmObservation observe(const ArmSnapshot& snapshot) const = 0;
   /// [side, side, 3].
   virtual std::vector<uint8_t> image(const ArmSnapshot& snapshot, ArmCamera camera, int side) const = 0;
 };

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "robots/arm_scene.h"
-#include "robots/arm_tasks.h"
+#include "robots/arm_task.h"
 #include "robots/numpy_random.h"
 
 namespace fib::robots {

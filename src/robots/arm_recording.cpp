@@ -37,7 +37,7 @@ RobomimicEpisode recorded_episode(const ArmWorld& world, const ArmTask& task, co
   for (size_t t = 0; t < episode.actions.size(); ++t) {
     append(all.actions, episode.actions[t]);
     append(all.states, episode.states[t]);
-    const ArmSeen seen = world.seen(episode.snapshots[t]);
+    const ArmObservation seen = world.observe(episode.snapshots[t]);
     append(all.agentview, seen.agentview);
     append(all.eye_in_hand, seen.eye_in_hand);
     append(all.eef_pos, seen.eef_pos);

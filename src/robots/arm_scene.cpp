@@ -109,7 +109,8 @@ std::string SceneText::decor(const std::string& shape, const Surface& surface) {
   return fmt::format("<geom contype=\"0\" conaffinity=\"0\" {} {}/>\n", shape, looks(surface));
 }
 
-/// The published floor mirrors the room to one percent; that would draw everything twice and nobody sees it.
+/// The published floor mirrors the room to one percent; that would draw everything twice for a difference that cannot
+/// be seen.
 void SceneText::add_room() {
   add(solid(R"(name="floor" type="plane" size="3 3 0.125")", kTiles));
   for (const char* wall : kWalls) add(decor(fmt::format("type=\"box\" {}", wall), kPlaster));

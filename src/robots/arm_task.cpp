@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
-#include "robots/arm_tasks.h"
 
 namespace fib::robots {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "robots/arm.h"
+#include "robots/numpy_random.h"
 #include "robots/robomimic.h"
 
 namespace fib::robots {
@@ -96,5 +97,17 @@ void play_experts(const ArmScene& scene, const ArmTask& task, const ExpertEpisod
 
 /// The JSON text that tells robomimic's programs which environment it was.
 std::string recorded_environment(const ArmTask& task);
+
+// ---- The rows of arm_tasks(), and what they share
+
+ArmTask lift_task();
+ArmTask can_task();
+
+/// Where every episode begins, with the published noise of 0.02 radians.
+JointValues drawn_joints(NumpyRandom& random);
+/// numpy.random.uniform(low, high).
+inline double drawn_between(NumpyRandom& random, double low, double high) {
+  return low + (high - low) * random.uniform();
+}
 
 }  // namespace fib::robots

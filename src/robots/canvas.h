@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filled shapes on a square of palette indices, to the pixels that pygame sets: its scan lines truncate, its discs span
-// an even number of pixels, its thick lines end flat. Whoever trained on such images shall meet them again.
+// an even number of pixels, its thick lines end flat. Policies trained on published images see the same pixels here.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ models::Options encoder_options(const EncoderSize& size, int64_t crop, const Att
   options.attention = attention;
   options.resolution = crop / size.patch * size.patch;
   options.patch = size.patch;
-  options.classes = 1;  // nobody asks its classifier
+  options.classes = 1;  // its classifier is unused
   return options;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/pusht_geometry.h"
-
 #include <cmath>
 #include <vector>
+
+#include "robots/pusht_image.h"
 
 namespace fib::robots {
 namespace {

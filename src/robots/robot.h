@@ -16,10 +16,10 @@
 
 namespace fib::robots {
 
-/// A row for each: nobody else asks which robot it is.
+/// A row for each robot; no other code asks for its name.
 struct Robot {
   std::string name, help;
-  std::string seen_as;        ///< the RobotTask of the policies that move it
+  std::string policy_task;    ///< the RobotTask of the policies that move it
   std::string source;         ///< how demonstrations are named: "zarr:DIR"
   int64_t max_steps = 300;    ///< of an episode
   int64_t hertz = 10;         ///< actions in a second
@@ -34,11 +34,11 @@ bool is_robot(const std::string& name);
 std::filesystem::path recording_place(const Robot& robot, const std::string& source);
 std::vector<std::string> robot_names();
 
-/// A moment of a world: numbers enough to draw it.
-using Moment = std::vector<double>;
+/// The state of a world: numbers enough to draw it.
+using WorldState = std::vector<double>;
 
 /// One observation at one time: numbers, or an image of square size, red, green, blue.
-struct SeenValue {
+struct ObservedValue {
   std::vector<double> numbers;
   std::vector<uint8_t> image;
 };
@@ -54,11 +54,11 @@ class RobotWorld {
   virtual void reset(uint32_t seed) = 0;
   /// As many numbers as the task's actions have.
   virtual RobotStep step(std::span<const double> action) = 0;
-  virtual Moment moment() const = 0;
+  virtual WorldState state() const = 0;
   /// In the order of the task's observations.
-  virtual std::vector<SeenValue> seen(const Moment& moment) const = 0;
-  /// What a person watches, a square.
-  virtual std::vector<uint8_t> frame(const Moment& moment) const = 0;
+  virtual std::vector<ObservedValue> observe(const WorldState& state) const = 0;
+  /// A square image for people.
+  virtual std::vector<uint8_t> frame(const WorldState& state) const = 0;
 };
 
 /// All rows of a recording stand one after the other, as its episodes say.
@@ -79,8 +79,16 @@ std::unique_ptr<RobotRecording> open_recording(const Robot& robot, const std::st
 
 /// An episode that was played.
 struct Played {
-  std::vector<Moment> moments;  ///< the first included
-  double score = 0;             ///< the best reward
+  std::vector<WorldState> states;  ///< the first included
+  double score = 0;                ///< the best reward
 };
+
+// ---- The simulators and files behind them, one kind of robot in each file of worlds/
+
+std::unique_ptr<RobotWorld> pusht_world(const Robot& robot);
+std::unique_ptr<RobotRecording> pusht_recording(const std::filesystem::path& folder);
+
+std::unique_ptr<RobotWorld> arm_world(const Robot& robot);
+std::unique_ptr<RobotRecording> arm_recording(const std::filesystem::path& file);
 
 }  // namespace fib::robots

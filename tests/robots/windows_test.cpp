@@ -6,7 +6,7 @@
 #include <set>
 
 #include "files.h"
-#include "robots/limits.h"
+#include "robots/normalizer.h"
 
 namespace fib::robots {
 namespace {
@@ -71,17 +71,17 @@ TEST(EpisodeSplit, is_seeded_disjoint_and_bounded) {
   EXPECT_TRUE(test::mentions(test::error_of([] { split_episodes(1, {}); }), "1 episodes"));
 }
 
-TEST(Limits, become_minus_one_and_one) {
+TEST(Normalizer, become_minus_one_and_one) {
   std::vector<double> rows = {2, 7, 4, 7.00005, 3, 7};
-  const Limits limits = Limits::of(rows, 2);
+  const Normalizer normalizer = Normalizer::of(rows, 2);
   const std::vector<double> before = rows;
-  limits.normalize(rows);
+  normalizer.normalize(rows);
   EXPECT_DOUBLE_EQ(rows[0], -1);
   EXPECT_DOUBLE_EQ(rows[2], 1);
   EXPECT_DOUBLE_EQ(rows[4], 0);
   EXPECT_DOUBLE_EQ(rows[1], 0);  // hardly moves: only shifted
   EXPECT_NEAR(rows[3], 0.00005, 1e-12);
-  limits.restore(rows);
+  normalizer.restore(rows);
   for (size_t i = 0; i < rows.size(); ++i) EXPECT_DOUBLE_EQ(rows[i], before[i]);
 }
 

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/npy.h"
 #include "data/dataset.h"
 
 namespace fib::corruptions {
@@ -41,6 +43,26 @@ class CorruptedDataset : public Dataset {
  private:
   DatasetPtr clean_;
   Corruption corruption_;
+};
+
+// ---- The published sets: one .npy file per corruption, the test set five times, by severity
+
+/// FOLDER/NAME.npy.
+std::filesystem::path published_file(const std::filesystem::path& folder, const std::string& name);
+
+/// One severity of a published file; labels and order are those of the clean test set.
+class PublishedDataset : public Dataset {
+ public:
+  /// Throws std::runtime_error where the file is not five times the clean set in bytes [5·n, height, width, 3].
+  PublishedDataset(const DatasetPtr& clean, const std::filesystem::path& file, int severity);
+
+  Image image(size_t index) const override;
+  std::string item_name(size_t index) const override;
+
+ private:
+  NpyArray array_;
+  std::string file_;
+  size_t first_;  ///< image of the severity
 };
 
 }  // namespace fib::corruptions

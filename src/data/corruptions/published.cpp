@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/corruptions/published.h"
-
 #include <algorithm>
 #include <stdexcept>
 

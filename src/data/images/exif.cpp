@@ -18,7 +18,7 @@ using ExifPointer = std::unique_ptr<ExifData, Unref>;
 
 /// libexif knows EXIF data by these bytes, which JPEG files carry and most others leave out.
 constexpr std::string_view kMarker{"Exif\0\0", 6};
-/// JPEG's markers hold no more; larger blocks elsewhere carry previews that nobody here looks at.
+/// JPEG's markers hold no more; larger blocks elsewhere carry previews, which are not read.
 constexpr size_t kLongest = 1 << 16;
 
 ExifPointer load(std::span<const std::byte> tiff) {

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/printable.h"
+#include "base/text.h"
 #include "data/images/decoders.h"
 
 namespace fib {

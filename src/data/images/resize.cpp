@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Method, as Pillow documents it: two passes, horizontal then vertical. An output pixel is the weighted mean of the
-// input pixels under the filter's bell, which is widened by the scale when shrinking. Weights are computed in double,
+// input pixels under the filter kernel, which is widened by the scale when shrinking. Weights are computed in double,
 // normalized, and rounded to 22-bit fixed point: 8 bits are the pixel's and 2 are left for sums of weights beyond one.
 #include "data/images/resize.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +13,7 @@
 #include <string>
 
 namespace fib {
+
 namespace {
 
 constexpr int kPrecisionBits = 32 - 8 - 2;
@@ -32,12 +35,12 @@ double sinc(double x) { return x == 0.0 ? 1.0 : std::sin(x * std::numbers::pi) /
 
 double lanczos_weight(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3) : 0.0; }
 
-struct Bell {
+struct FilterKernel {
   double (*weight)(double);
   double support;  ///< the weight is zero beyond this distance
 };
 
-Bell bell_of(Filter filter) {
+FilterKernel kernel_of(Filter filter) {
   switch (filter) {
     case Filter::box:
       return {box_weight, 0.5};
@@ -74,10 +77,10 @@ std::vector<int32_t> fixed_point(const std::vector<double>& weights) {
 }
 
 std::vector<Taps> taps_of(const Axis& axis, Filter filter) {
-  const Bell bell = bell_of(filter);
+  const FilterKernel kernel = kernel_of(filter);
   const double scale = static_cast<double>(axis.in) / static_cast<double>(axis.out);
   const double widening = std::max(scale, 1.0);
-  const double support = bell.support * widening;
+  const double support = kernel.support * widening;
   std::vector<Taps> result(static_cast<size_t>(axis.count));
   for (size_t i = 0; i < result.size(); ++i) {
     const double center = (static_cast<double>(axis.begin) + static_cast<double>(i) + 0.5) * scale;
@@ -85,7 +88,7 @@ std::vector<Taps> taps_of(const Axis& axis, Filter filter) {
     const auto last = std::min(static_cast<int64_t>(center + support + 0.5), axis.in);
     std::vector<double> weights;
     for (int64_t x = first; x < last; ++x)
-      weights.push_back(bell.weight((static_cast<double>(x) - center + 0.5) * (1.0 / widening)));
+      weights.push_back(kernel.weight((static_cast<double>(x) - center + 0.5) * (1.0 / widening)));
     result[i] = {first, fixed_point(weights)};
   }
   return result;
@@ -161,6 +164,28 @@ Image resize_region(const Image& image, ImageSize size, Region region, Filter fi
   for (int64_t y = 0; y < region.height; ++y)
     vertical_row(narrow, first, rows[static_cast<size_t>(y)], sums, result.row(y));
   return result;
+}
+
+// ---- The part of an image that a model is evaluated on
+
+ImageSize resized_size(ImageSize size, int64_t shorter) {
+  const auto [low, high] = std::minmax(size.width, size.height);
+  const int64_t longer = shorter * high / low;
+  return size.width <= size.height ? ImageSize{shorter, longer} : ImageSize{longer, shorter};
+}
+
+int64_t center_crop_begin(int64_t side, int64_t crop) {
+  return static_cast<int64_t>(std::nearbyint(static_cast<double>(side - crop) / 2.0));
+}
+
+Image resize_and_crop(const Image& image, const CenterCrop& options) {
+  if (options.crop < 1 || options.crop > options.resize_shorter)
+    throw std::invalid_argument(
+        fmt::format("crop {}, accepted is 1 to {}, the side resized to", options.crop, options.resize_shorter));
+  const ImageSize size = resized_size({image.width, image.height}, options.resize_shorter);
+  const Region center{center_crop_begin(size.width, options.crop), center_crop_begin(size.height, options.crop),
+                      options.crop, options.crop};
+  return resize_region(image, size, center, Filter::bicubic);
 }
 
 }  // namespace fib

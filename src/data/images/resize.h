@@ -23,4 +23,21 @@ Image resize(const Image& image, ImageSize size, Filter filter);
 /// not become a gigabyte on the way to its centre. Throws std::invalid_argument unless the region lies inside.
 Image resize_region(const Image& image, ImageSize size, Region region, Filter filter);
 
+// ---- The part of an image that a model is evaluated on, by the rules of torchvision and timm
+
+/// Of an image whose shorter side became `resize_shorter` (the longer one follows, rounded down), the square in its
+/// centre with sides `crop`, at most `resize_shorter`.
+struct CenterCrop {
+  int64_t resize_shorter = 248;
+  int64_t crop = 224;
+};
+
+/// The whole image's size after its shorter side became `shorter`.
+ImageSize resized_size(ImageSize size, int64_t shorter);
+/// Where a centered square of `crop` begins on a side; halves go to the even number, as Python's round does.
+int64_t center_crop_begin(int64_t side, int64_t crop);
+
+/// Bicubic. Throws std::invalid_argument for a crop that does not fit.
+Image resize_and_crop(const Image& image, const CenterCrop& options);
+
 }  // namespace fib

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/transforms/enhance.h"
-
 #include <algorithm>
 #include <array>
 #include <vector>
+
+#include "data/transforms/pillow_ops.h"
 
 namespace fib {
 namespace {

@@ -9,11 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/printable.h"
 #include "base/rng.h"
 #include "base/text.h"
-#include "data/transforms/enhance.h"
-#include "data/transforms/point_ops.h"
+#include "data/transforms/pillow_ops.h"
 
 namespace fib {
 namespace {

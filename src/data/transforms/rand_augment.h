@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "data/images/image.h"
-#include "data/transforms/warp.h"
+#include "data/transforms/pillow_ops.h"
 
 namespace fib {
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/transforms/warp.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numbers>
+
+#include "data/transforms/pillow_ops.h"
 
 namespace fib {
 namespace {
@@ -17,20 +17,20 @@ double cubic(double v1, double v2, double v3, double v4, double d) {
 
 /// Four neighbours along one axis, those beyond the border replaced by the border, and the place between the middle
 /// two.
-struct Taps {
+struct CubicTaps {
   std::array<std::ptrdiff_t, 4> at;
   double between;
 };
 
-Taps taps(double position, int64_t size, std::ptrdiff_t stride) {
+CubicTaps taps(double position, int64_t size, std::ptrdiff_t stride) {
   const double centred = position - 0.5, whole = std::floor(centred);
-  Taps result{{}, centred - whole};
+  CubicTaps result{{}, centred - whole};
   for (int64_t i = 0; i < 4; ++i)
     result.at[static_cast<size_t>(i)] = std::clamp<int64_t>(static_cast<int64_t>(whole) - 1 + i, 0, size - 1) * stride;
   return result;
 }
 
-uint8_t sample(const uint8_t* channel, const Taps& x, const Taps& y) {
+uint8_t sample(const uint8_t* channel, const CubicTaps& x, const CubicTaps& y) {
   double rows[4];
   for (size_t i = 0; i < 4; ++i) {
     const uint8_t* row = channel + y.at[i];
@@ -62,8 +62,8 @@ Image warped(const Image& image, const Affine& map, const Fill& fill) {
         std::ranges::copy(fill, out);
         continue;
       }
-      const Taps tx = taps(from_x, image.width, 3);
-      const Taps ty = taps(from_y, image.height, 3 * image.width);
+      const CubicTaps tx = taps(from_x, image.width, 3);
+      const CubicTaps ty = taps(from_y, image.height, 3 * image.width);
       for (int c = 0; c < 3; ++c) out[c] = sample(image.pixels.data() + c, tx, ty);
     }
   }

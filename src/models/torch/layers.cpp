@@ -74,18 +74,19 @@ SelfAttention::SelfAttention(const SelfAttentionShape& shape, const AttentionLay
   register_module("mechanism", mechanism_);
 }
 
-at::Tensor SelfAttention::attend(const at::Tensor& x, const at::Tensor& bias) {
+at::Tensor SelfAttention::mixed(const at::Tensor& x, const at::Tensor& bias) {
   const attention::Geometry& g = mechanism_->geometry();
-  at::Tensor mixed;
   if (g.head_dim == g.value_dim) {
     const at::Tensor qkv = qkv_->forward(x).view({x.size(0), x.size(1), 3, g.heads, g.head_dim});
-    mixed = mechanism_->forward_packed(mask_.defined() ? qkv * mask_ : qkv, bias);
-  } else {
-    attention::Inputs in = inputs(x);
-    in.bias = bias;
-    mixed = mechanism_->forward(in);
+    return mechanism_->forward_packed(mask_.defined() ? qkv * mask_ : qkv, bias);
   }
-  return at::dropout(proj_->forward(mixed), dropout_, is_training());
+  attention::Inputs in = inputs(x);
+  in.bias = bias;
+  return mechanism_->forward(in);
+}
+
+at::Tensor SelfAttention::attend(const at::Tensor& x, const at::Tensor& bias) {
+  return at::dropout(proj_->forward(mixed(x, bias)), dropout_, is_training());
 }
 
 void SelfAttention::set_mask(const at::Tensor& mask) {
@@ -125,7 +126,7 @@ Mlp::Mlp(const MlpShape& shape, double dropout) : activation_(shape.activation),
 }
 
 at::Tensor Mlp::forward(const at::Tensor& x) {
-  if (!at::GradMode::is_enabled() && !is_training()) return in_steps(x);
+  if (!at::GradMode::is_enabled() && !is_training() && !ops::has_bfloat16_products()) return in_steps(x);
   const at::Tensor hidden = at::dropout(activated_hidden(x), dropout_, is_training());
   return at::dropout(fc2_->forward(hidden), dropout_, is_training());
 }
@@ -160,10 +161,13 @@ Block::Block(const MlpShape& mlp, std::shared_ptr<Mixer> mixer, const BlockRates
 }
 
 at::Tensor Block::forward(const at::Tensor& x) {
-  const at::Tensor y = add_branch(x, drop_path(attn_->forward(norm1_->forward(x)), drop_path_, is_training()));
-  const at::Tensor out = add_branch(y, drop_path(mlp_->forward(norm2_->forward(y)), drop_path_, is_training()));
-  // Without gradients the next block writes into this memory.
-  if (watcher_ != nullptr) *watcher_ = at::GradMode::is_enabled() ? out : out.clone();
+  // Without gradients x and its sums share memory, and the next block writes into it.
+  const auto kept = [](const at::Tensor& t) { return at::GradMode::is_enabled() ? t : t.clone(); };
+  const at::Tensor branch = attention_branch(x);
+  if (watcher_ != nullptr && shows_branches_) *watcher_ = {kept(x), branch, {}};
+  const at::Tensor y = add_branch(x, drop_path(branch, drop_path_, is_training()));
+  const at::Tensor out = add_branch(y, drop_path(mlp_branch(y), drop_path_, is_training()));
+  if (watcher_ != nullptr) watcher_->output = kept(out);
   return out;
 }
 

@@ -91,6 +91,9 @@ class SelfAttention : public Mixer {
   at::Tensor forward(const at::Tensor& x) override { return attend(x, {}); }
   /// The mechanism's inputs for x [B,T,D].
   attention::Inputs inputs(const at::Tensor& x);
+  /// What the heads give for x, side by side and before the projection: [B,T,H·e].
+  at::Tensor heads(const at::Tensor& x) { return mixed(x, {}); }
+  Linear& projection() { return *proj_; }
   const attention::MechanismPtr& mechanism() const { return mechanism_; }
   /// Factors [d] of the channels of q, k and v, the same in all heads; undefined: none. Throws std::invalid_argument
   /// where the mechanism has q and k of another width than v.
@@ -101,6 +104,8 @@ class SelfAttention : public Mixer {
   at::Tensor attend(const at::Tensor& x, const at::Tensor& bias);
 
  private:
+  at::Tensor mixed(const at::Tensor& x, const at::Tensor& bias);
+
   std::shared_ptr<Linear> qkv_, proj_;
   attention::MechanismPtr mechanism_;
   double dropout_;
@@ -134,21 +139,39 @@ class Mlp : public torch::nn::Module {
   at::Tensor mask_;
 };
 
+/// What one forward of a block has seen, each [B,T,D] and in memory that nobody else writes to.
+struct BlockView {
+  at::Tensor input;   ///< kept only where a branch is asked for
+  at::Tensor branch;  ///< of attention: what was added to the input; undefined unless asked for
+  at::Tensor output;
+};
+
 /// A pre-norm transformer block around any mixer.
 class Block : public torch::nn::Module {
  public:
   Block(const MlpShape& mlp, std::shared_ptr<Mixer> mixer, const BlockRates& rates, double eps = 1e-6);
   at::Tensor forward(const at::Tensor& x);
+  /// The two branches, without the addition: attention sees the input, the MLP the sum of it and attention's branch.
+  at::Tensor attention_branch(const at::Tensor& x) { return attn_->forward(norm1_->forward(x)); }
+  at::Tensor mlp_branch(const at::Tensor& y) { return mlp_->forward(norm2_->forward(y)); }
+  /// What the mixer is given for x.
+  at::Tensor mixer_input(const at::Tensor& x) const { return norm1_->forward(x); }
+
+  Mixer& mixer() { return *attn_; }
   Mlp& mlp() { return *mlp_; }
-  /// While it is set, each forward leaves its output there; null ends it.
-  void show_output_to(at::Tensor* watcher) { watcher_ = watcher; }
+  /// While it is set, each forward leaves its output there, and where `branches` says so the rest; null ends it.
+  void show_to(BlockView* watcher, bool branches = false) {
+    watcher_ = watcher;
+    shows_branches_ = branches;
+  }
 
  private:
   std::shared_ptr<LayerNorm> norm1_, norm2_;
   std::shared_ptr<Mixer> attn_;
   std::shared_ptr<Mlp> mlp_;
   double drop_path_;
-  at::Tensor* watcher_ = nullptr;
+  BlockView* watcher_ = nullptr;
+  bool shows_branches_ = false;
 };
 
 /// timm's: linear weights N(0, 0.02), biases 0, norms 1 and 0. Its truncation at ±2 is a hundred deviations away.

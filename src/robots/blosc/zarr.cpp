@@ -11,9 +11,9 @@
 #include <stdexcept>
 
 #include "base/checked.h"
-#include "base/parse_json.h"
-#include "base/printable.h"
+#include "base/json.h"
 #include "base/read_file.h"
+#include "base/text.h"
 
 namespace fib::robots {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 
 /// Far above the 18 MB of the demonstrations' image chunks, far below what a machine has.
-constexpr int64_t kMaxChunkBytes = int64_t{256} << 20;
+constexpr int64_t kMaxChunkBytes = int64_t{64} << 20;
 constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 constexpr size_t kMaxDimensions = 8;
 

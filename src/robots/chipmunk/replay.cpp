@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/replay.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
 #include "base/parallel.h"
+#include "robots/pusht.h"
 
 namespace fib::robots {
 namespace {

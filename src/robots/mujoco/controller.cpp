@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/mujoco/controller.h"
-
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/mujoco/mesh.h"
-
 #include <fmt/format.h>
 
 #include <array>
@@ -12,6 +10,8 @@
 #include <map>
 #include <stdexcept>
 #include <vector>
+
+#include "robots/mujoco/model.h"
 
 namespace fib::robots {
 namespace {

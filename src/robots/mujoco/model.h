@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MuJoCo's objects with owners.
+// MuJoCo's model of an arm, its meshes and its controller.
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -11,6 +11,8 @@
 #include "robots/arm.h"
 
 namespace fib::robots {
+
+// ---- MuJoCo's objects with owners
 
 struct FreeMujoco {
   void operator()(mjModel* model) const { mj_deleteModel(model); }
@@ -32,5 +34,35 @@ void resize_object(mjModel& model, mjData& data, const Vector3& half_size);
 
 Pose3 pose_of_site(const mjData& data, int site);
 Pose3 pose_of_body(const mjData& data, int body);
+
+// ---- Meshes for small images: robosuite's have a hundred thousand triangles in all, a camera of 84 pixels sees a
+// centimeter of the arm as one of them
+
+/// A binary STL file's triangles with their corners drawn together into cells of this side; those that vanish are left
+/// out. Throws std::runtime_error, naming the file, for anything else.
+std::string coarse_stl(const std::string& file, double cell);
+
+// ---- Operational-space control (Khatib 1987) as robosuite's OSC_POSE: position and turn of the gripper are springs
+// with critical damping, each in its own inertia; what freedom is left pulls the joints to their first posture
+
+class PoseController {
+ public:
+  /// The arm's joints are the model's first seven, as are its motors.
+  explicit PoseController(const mjModel& model);
+
+  /// The posture to return to is that of `data`, whose gripper is where it should be.
+  void begin(const mjData& data);
+  void set_goal(const mjData& data, const ArmAction& action, ArmActions kind);
+  /// Torques of the seven motors, within their limits; `data` knows positions and velocities.
+  JointValues torques(const mjData& data) const;
+
+ private:
+  double kept_from_limits(double wanted, size_t joint, const mjData& data, double inertia) const;
+
+  const mjModel& model_;
+  int grip_;
+  Pose3 goal_;
+  JointValues posture_{};
+};
 
 }  // namespace fib::robots

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "robots/mujoco/mesh.h"
+#include "robots/mujoco/model.h"
 
 namespace fib::robots {
 namespace {
@@ -24,7 +24,7 @@ std::mutex& pool_mutex() {
   return mutex;
 }
 
-/// Whoever makes a renderer loads OpenGL's functions, which all share: nobody may draw meanwhile.
+/// Making a renderer loads OpenGL's functions, which all renderers share: none may draw meanwhile.
 std::shared_mutex& gl_mutex() {
   static std::shared_mutex mutex;
   return mutex;

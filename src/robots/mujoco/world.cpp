@@ -7,7 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "robots/mujoco/controller.h"
+#include "robots/mujoco/model.h"
 #include "robots/mujoco/renderer.h"
 
 namespace fib::robots {
@@ -100,11 +100,11 @@ class MujocoWorld final : public ArmWorld {
 
   double energy() const override { return data_->energy[0] + data_->energy[1]; }
 
-  ArmSeen seen(const ArmSnapshot& snapshot) const override {
+  ArmObservation observe(const ArmSnapshot& snapshot) const override {
     const BorrowedRenderer renderer(scene_, kArmImageSize);
     renderer->show(snapshot);
     const mjData& data = renderer->data();
-    ArmSeen seen;
+    ArmObservation seen;
     seen.eef_pos = pose_of_site(data, id_of(renderer->model(), mjOBJ_SITE, "grip")).position;
     const mjtNum* q = data.xquat + size_t{4} * static_cast<size_t>(id_of(renderer->model(), mjOBJ_BODY, "hand"));
     seen.eef_quat = {q[1], q[2], q[3], q[0]};

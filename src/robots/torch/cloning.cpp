@@ -7,7 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "base/stopwatch.h"
+#include "base/measure.h"
 #include "data/sampler.h"
 #include "robots/torch/rollout.h"
 #include "training/torch/classification.h"
@@ -81,13 +81,13 @@ EpisodeSplit split_of(const Recipe& recipe, int64_t episodes) {
 Experiment prepare_cloning(const Recipe& recipe, const RankInfo& rank) {
   const Policy& row = find_policy(recipe.model.name);
   const Robot& robot = find_robot(recipe.run.task);
-  if (row.task.name != robot.seen_as)
+  if (row.task.name != robot.policy_task)
     throw std::invalid_argument(fmt::format("the policy {} is not one for {}", row.name, robot.name));
   const auto all = open_recording(robot, recipe.data.source);
   const EpisodeSplit split = split_of(recipe, static_cast<int64_t>(all->episodes().size()));
-  CloningData data{.limits = RobotLimits::of(*all, row.task), .training = nullptr, .validation = nullptr};
-  data.training = std::make_unique<Recording>(*all, split.training, row, data.limits);
-  data.validation = std::make_unique<Recording>(*all, split.validation, row, data.limits);
+  CloningData data{.normalizer = RobotNormalizer::of(*all, row.task), .training = nullptr, .validation = nullptr};
+  data.training = std::make_unique<Recording>(*all, split.training, row, data.normalizer);
+  data.validation = std::make_unique<Recording>(*all, split.validation, row, data.normalizer);
   torch::manual_seed(static_cast<uint64_t>(recipe.run.seed));
   auto policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(recipe.model.attention));
   Experiment experiment{.recipe = recipe};
@@ -105,7 +105,7 @@ int64_t CloningTask::episodes() const { return recipe_.run.eval_images > 0 ? rec
 
 TaskFacts CloningTask::facts() const {
   return {.samples = "windows",
-          .judged_by = "episodes",
+          .evaluation_unit = "episodes",
           .train = data_.training->windows(),
           .validation = episodes(),
           .test = kTestEpisodes,
@@ -148,15 +148,15 @@ Evaluation CloningTask::evaluate(Split split, ProcessGroup& group, const Evaluat
   const int64_t total = test ? kTestEpisodes : episodes();
   const std::vector<uint32_t> seeds = own_seeds(test ? kTestSeed : kValidationSeed, total, group);
   const Rollout played =
-      roll_out(*policy_, find_robot(recipe_.run.task), data_.limits,
+      roll_out(*policy_, find_robot(recipe_.run.task), data_.normalizer,
                {.seeds = seeds, .sampler = policy_->row().sampler, .decided = [&](int64_t done, int64_t decisions) {
                   hooks.batch_done(group, total * done / decisions / group.world(), total);
                 }});
   const std::vector<double> scores = played.scores();
   Evaluation result{.samples = total};
-  result.figures.push_back({"score", mean_of_all(group, std::accumulate(scores.begin(), scores.end(), 0.0),
+  result.metrics.push_back({"score", mean_of_all(group, std::accumulate(scores.begin(), scores.end(), 0.0),
                                                  static_cast<double>(scores.size()))});
-  if (!test && data_.validation->windows() > 0) result.figures.push_back({"loss", held_out_loss(group)});
+  if (!test && data_.validation->windows() > 0) result.metrics.push_back({"loss", held_out_loss(group)});
   result.seconds = watch.seconds();
   return result;
 }
@@ -166,7 +166,7 @@ TensorMetadata CloningTask::metadata() const {
           {"model", recipe_.model.name},
           {"attention", AttentionSpec::parse(recipe_.model.attention).to_string()},
           {"data", recipe_.data.source},
-          {"limits", data_.limits.to_json()}};
+          {"limits", data_.normalizer.to_json()}};
 }
 
 std::optional<AttentionFacts> CloningTask::attention(int64_t samples) {

@@ -12,7 +12,7 @@ namespace fib::robots {
 
 /// What a policy learns from. Both are parts of one recording.
 struct CloningData {
-  RobotLimits limits;
+  RobotNormalizer normalizer;
   std::unique_ptr<Recording> training, validation;
 };
 

@@ -8,31 +8,31 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "base/json.h"
 #include "base/parallel.h"
-#include "base/parse_json.h"
 
 namespace fib::robots {
 namespace {
 
 using nlohmann::json;
 
-json limits_json(const Limits& limits) {
-  return {{"scale", std::vector<double>(limits.scale().begin(), limits.scale().end())},
-          {"offset", std::vector<double>(limits.offset().begin(), limits.offset().end())}};
+json normalizer_json(const Normalizer& normalizer) {
+  return {{"scale", std::vector<double>(normalizer.scale().begin(), normalizer.scale().end())},
+          {"offset", std::vector<double>(normalizer.offset().begin(), normalizer.offset().end())}};
 }
 
-Limits limits_from(const json& told, int64_t dimensions) {
-  return Limits::from(told.at("scale").get<std::vector<double>>(), told.at("offset").get<std::vector<double>>(),
-                      static_cast<size_t>(dimensions));
+Normalizer normalizer_from(const json& told, int64_t dimensions) {
+  return Normalizer::from(told.at("scale").get<std::vector<double>>(), told.at("offset").get<std::vector<double>>(),
+                          static_cast<size_t>(dimensions));
 }
 
 /// The first `limited` numbers by their limits, the rest as they are.
-Limits limits_of(const std::vector<double>& values, int64_t dimensions, int64_t limited) {
-  const Limits all = Limits::of(values, static_cast<size_t>(dimensions));
+Normalizer normalizer_of(const std::vector<double>& values, int64_t dimensions, int64_t limited) {
+  const Normalizer all = Normalizer::of(values, static_cast<size_t>(dimensions));
   std::vector<double> scale(all.scale().begin(), all.scale().end()), offset(all.offset().begin(), all.offset().end());
   std::fill(scale.begin() + limited, scale.end(), 1);
   std::fill(offset.begin() + limited, offset.end(), 0);
-  return Limits::from(std::move(scale), std::move(offset), static_cast<size_t>(dimensions));
+  return Normalizer::from(std::move(scale), std::move(offset), static_cast<size_t>(dimensions));
 }
 
 std::vector<std::string> limited_names(const RobotTask& task) {
@@ -82,30 +82,30 @@ void reduce_image(const uint8_t* rgb, int64_t recorded, int64_t side, uint8_t* t
 
 }  // namespace
 
-RobotLimits RobotLimits::of(const RobotRecording& recording, const RobotTask& task) {
-  RobotLimits limits;
+RobotNormalizer RobotNormalizer::of(const RobotRecording& recording, const RobotTask& task) {
+  RobotNormalizer normalizer;
   for (const Observation& o : task.observations) {
     if (!o.is_image())
-      limits.observed[o.name] = limits_of(recording.numbers(o), o.channels, o.limited ? o.channels : 0);
+      normalizer.observed[o.name] = normalizer_of(recording.numbers(o), o.channels, o.limited ? o.channels : 0);
   }
-  limits.action = limits_of(recording.actions(), task.action, task.limited_action);
-  return limits;
+  normalizer.action = normalizer_of(recording.actions(), task.action, task.limited_action);
+  return normalizer;
 }
 
-std::string RobotLimits::to_json() const {
-  json told{{"action", limits_json(action)}};
-  for (const auto& [name, limits] : observed) told[name] = limits_json(limits);
+std::string RobotNormalizer::to_json() const {
+  json told{{"action", normalizer_json(action)}};
+  for (const auto& [name, normalizer] : observed) told[name] = normalizer_json(normalizer);
   return told.dump();
 }
 
-RobotLimits RobotLimits::from_json(const std::string& text, const RobotTask& task) {
+RobotNormalizer RobotNormalizer::from_json(const std::string& text, const RobotTask& task) {
   try {
     const json told = parse_json(text);
-    RobotLimits limits;
+    RobotNormalizer normalizer;
     for (const Observation& o : task.observations)
-      if (!o.is_image()) limits.observed[o.name] = limits_from(told.at(o.name), o.channels);
-    limits.action = limits_from(told.at("action"), task.action);
-    return limits;
+      if (!o.is_image()) normalizer.observed[o.name] = normalizer_from(told.at(o.name), o.channels);
+    normalizer.action = normalizer_from(told.at("action"), task.action);
+    return normalizer;
   } catch (const json::exception&) {
     throw std::runtime_error(
         fmt::format("the weights do not tell the limits of {} and action", fmt::join(limited_names(task), ", ")));
@@ -123,13 +123,13 @@ at::Tensor reduced_images(std::span<const uint8_t> rgb, int64_t count, int64_t s
 
 at::Tensor normalized_images(const at::Tensor& bytes) { return bytes.to(at::kFloat) / 127.5 - 1; }
 
-at::Tensor normalized_numbers(std::vector<double> values, const Limits& limits) {
-  limits.normalize(values);
-  return at::tensor(values, at::kDouble).to(at::kFloat).view({-1, static_cast<int64_t>(limits.scale().size())});
+at::Tensor normalized_numbers(std::vector<double> values, const Normalizer& normalizer) {
+  normalizer.normalize(values);
+  return at::tensor(values, at::kDouble).to(at::kFloat).view({-1, static_cast<int64_t>(normalizer.scale().size())});
 }
 
 Recording::Recording(const RobotRecording& recording, std::span<const int64_t> chosen, const Policy& policy,
-                     const RobotLimits& limits)
+                     const RobotNormalizer& normalizer)
     : observed_(policy.task.observed), horizon_(policy.unet.horizon) {
   int64_t rows = 0;
   for (const int64_t i : chosen) {
@@ -143,9 +143,10 @@ Recording::Recording(const RobotRecording& recording, std::span<const int64_t> c
     observations_.push_back(o.is_image()
                                 ? read_images(recording, o)
                                 : normalized_numbers(rows_of_episodes(recording.numbers(o), recorded_, o.channels),
-                                                     limits.observed.at(o.name)));
+                                                     normalizer.observed.at(o.name)));
   }
-  actions_ = normalized_numbers(rows_of_episodes(recording.actions(), recorded_, policy.task.action), limits.action);
+  actions_ =
+      normalized_numbers(rows_of_episodes(recording.actions(), recorded_, policy.task.action), normalizer.action);
 }
 
 at::Tensor Recording::read_images(const RobotRecording& recording, const Observation& camera) const {

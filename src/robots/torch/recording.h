@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "robots/limits.h"
+#include "robots/normalizer.h"
 #include "robots/robot.h"
 #include "robots/torch/diffusion_policy.h"
 #include "robots/windows.h"
@@ -19,14 +19,14 @@
 namespace fib::robots {
 
 /// How a robot's numbers become a policy's and back. Goes with the weights.
-struct RobotLimits {
-  std::map<std::string, Limits> observed;  ///< by name; images have none
-  Limits action;
+struct RobotNormalizer {
+  std::map<std::string, Normalizer> observed;  ///< by name; images have none
+  Normalizer action;
 
-  static RobotLimits of(const RobotRecording& recording, const RobotTask& task);
+  static RobotNormalizer of(const RobotRecording& recording, const RobotTask& task);
   std::string to_json() const;
   /// Throws std::runtime_error with one line for text that to_json() did not write for this task.
-  static RobotLimits from_json(const std::string& text, const RobotTask& task);
+  static RobotNormalizer from_json(const std::string& text, const RobotTask& task);
 };
 
 /// Square images of red, green, blue, [N,s,s,3] bytes, to [N,3,S,S] bytes: the mean of each square of pixels. S divides
@@ -35,14 +35,14 @@ at::Tensor reduced_images(std::span<const uint8_t> rgb, int64_t count, int64_t s
 /// Bytes to [−1, 1].
 at::Tensor normalized_images(const at::Tensor& bytes);
 /// Rows of numbers to [−1, 1], float32 [N,columns].
-at::Tensor normalized_numbers(std::vector<double> values, const Limits& limits);
+at::Tensor normalized_numbers(std::vector<double> values, const Normalizer& normalizer);
 
 /// Some episodes of a recording, in memory, and the windows into them.
 class Recording {
  public:
   /// `chosen` are indices of episodes; only their images are read.
   Recording(const RobotRecording& recording, std::span<const int64_t> chosen, const Policy& policy,
-            const RobotLimits& limits);
+            const RobotNormalizer& normalizer);
 
   int64_t windows() const { return static_cast<int64_t>(windows_.size()); }
   /// Observations and actions of these windows.

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/measure.h"
 #include "base/parallel.h"
 #include "base/rng.h"
-#include "base/stopwatch.h"
 #include "training/torch/task.h"
 
 namespace fib::robots {
@@ -18,22 +18,22 @@ constexpr uint64_t kActionNoise = 0x61637473;
 struct Playing {
   Playing(const Robot& robot, uint32_t seed) : world(open_world(robot)), noise(seed, {kActionNoise}) {
     world->reset(seed);
-    played.moments.push_back(world->moment());
+    played.states.push_back(world->state());
   }
 
   /// Before the first step the first moment is seen twice.
-  std::vector<SeenValue> seen(int64_t ago) const {
-    const auto last = static_cast<int64_t>(played.moments.size()) - 1;
-    return world->seen(played.moments[static_cast<size_t>(std::max<int64_t>(0, last - ago))]);
+  std::vector<ObservedValue> observe(int64_t ago) const {
+    const auto last = static_cast<int64_t>(played.states.size()) - 1;
+    return world->observe(played.states[static_cast<size_t>(std::max<int64_t>(0, last - ago))]);
   }
 
   /// `actions` are rows of so many numbers.
   void follow(std::span<const double> actions, size_t numbers, int64_t max_steps) {
     for (; !ended && !actions.empty(); actions = actions.subspan(numbers)) {
       const RobotStep step = world->step(actions.first(numbers));
-      played.moments.push_back(world->moment());
+      played.states.push_back(world->state());
       played.score = std::max(played.score, step.reward);
-      ended = step.done || static_cast<int64_t>(played.moments.size()) > max_steps;
+      ended = step.done || static_cast<int64_t>(played.states.size()) > max_steps;
     }
   }
 
@@ -46,12 +46,12 @@ struct Playing {
 using Batch = std::vector<Playing*>;
 
 /// What each has seen of one observation: [B,observed,numbers] or [B,observed,3,S,S], on [−1, 1].
-at::Tensor observation(const std::vector<std::vector<SeenValue>>& all, size_t which, const Observation& o,
-                       const RobotLimits& limits) {
+at::Tensor observation(const std::vector<std::vector<ObservedValue>>& all, size_t which, const Observation& o,
+                       const RobotNormalizer& normalizer) {
   if (!o.is_image()) {
     std::vector<double> numbers;
     for (const auto& seen : all) numbers.insert(numbers.end(), seen[which].numbers.begin(), seen[which].numbers.end());
-    return normalized_numbers(std::move(numbers), limits.observed.at(o.name));
+    return normalized_numbers(std::move(numbers), normalizer.observed.at(o.name));
   }
   std::vector<at::Tensor> images;
   images.reserve(all.size());
@@ -60,16 +60,16 @@ at::Tensor observation(const std::vector<std::vector<SeenValue>>& all, size_t wh
 }
 
 /// The last `observed` moments of each, in the task's order.
-std::vector<at::Tensor> observations(const Batch& batch, const Policy& row, const RobotLimits& limits) {
+std::vector<at::Tensor> observations(const Batch& batch, const Policy& row, const RobotNormalizer& normalizer) {
   const int64_t observed = row.task.observed;
-  std::vector<std::vector<SeenValue>> all(batch.size() * static_cast<size_t>(observed));
+  std::vector<std::vector<ObservedValue>> all(batch.size() * static_cast<size_t>(observed));
   parallel_tasks(static_cast<int64_t>(all.size()), [&](int64_t i) {
-    all[static_cast<size_t>(i)] = batch[static_cast<size_t>(i / observed)]->seen(observed - 1 - i % observed);
+    all[static_cast<size_t>(i)] = batch[static_cast<size_t>(i / observed)]->observe(observed - 1 - i % observed);
   });
   std::vector<at::Tensor> tensors;
   tensors.reserve(row.task.observations.size());
   for (size_t k = 0; k < row.task.observations.size(); ++k)
-    tensors.push_back(observation(all, k, row.task.observations[k], limits).unflatten(0, {-1, observed}));
+    tensors.push_back(observation(all, k, row.task.observations[k], normalizer).unflatten(0, {-1, observed}));
   return tensors;
 }
 
@@ -84,10 +84,10 @@ at::Tensor noise_of(const Batch& batch, const Policy& row) {
 }
 
 /// The actions to be done, of [T,A] that were drawn: from the time of the last observation on.
-std::vector<double> actions_of(const at::Tensor& drawn, const RobotTask& task, const Limits& limits) {
+std::vector<double> actions_of(const at::Tensor& drawn, const RobotTask& task, const Normalizer& normalizer) {
   const at::Tensor wide = drawn.narrow(0, task.observed - 1, task.executed).to(at::kDouble).contiguous();
   std::vector<double> actions(wide.data_ptr<double>(), wide.data_ptr<double>() + wide.numel());
-  limits.restore(actions);
+  normalizer.restore(actions);
   return actions;
 }
 
@@ -121,11 +121,11 @@ std::vector<size_t> Rollout::by_score() const {
 
 int64_t Rollout::steps() const {
   int64_t sum = 0;
-  for (const Played& p : episodes) sum += static_cast<int64_t>(p.moments.size()) - 1;
+  for (const Played& p : episodes) sum += static_cast<int64_t>(p.states.size()) - 1;
   return sum;
 }
 
-Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits& limits,
+Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotNormalizer& normalizer,
                  const RolloutOptions& options) {
   const Stopwatch watch;
   const training::EvalMode eval_mode(policy);
@@ -139,13 +139,13 @@ Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits&
   for (int64_t i = 0; i < decisions; ++i) {
     const Batch batch = still_playing(all);
     if (!batch.empty()) {
-      const std::vector<at::Tensor> seen = observations(batch, row, limits);
+      const std::vector<at::Tensor> seen = observations(batch, row, normalizer);
       const Stopwatch thinking;
       const at::Tensor drawn = policy.act(seen, steps, [&] { return noise_of(batch, row); });
       result.policy_seconds += thinking.seconds();
       ++result.decisions;
       parallel_tasks(static_cast<int64_t>(batch.size()), [&](int64_t b) {
-        batch[static_cast<size_t>(b)]->follow(actions_of(drawn[b], row.task, limits.action),
+        batch[static_cast<size_t>(b)]->follow(actions_of(drawn[b], row.task, normalizer.action),
                                               static_cast<size_t>(row.task.action), robot.max_steps);
       });
     }

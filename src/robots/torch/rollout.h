@@ -3,15 +3,34 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "robots/robot.h"
 #include "robots/torch/diffusion_policy.h"
 #include "robots/torch/recording.h"
+#include "training/recipe/recipe.h"
 
 namespace fib::robots {
+
+// ---- A policy that has learned, from the directory of its run
+
+struct TrainedPolicy {
+  training::Recipe recipe;
+  std::string weights;  ///< the file's name
+  std::shared_ptr<DiffusionPolicy> policy;
+  RobotNormalizer normalizer;
+  const Robot& robot() const { return find_robot(recipe.run.task); }
+};
+
+/// Its best weights; of a run that has not been judged yet the averaged ones. Throws std::invalid_argument for a run
+/// that learned something else, std::runtime_error for one without weights.
+TrainedPolicy open_policy(const std::filesystem::path& run);
+
+// ---- It plays
 
 /// The first seed of the published tests, and that of the episodes by which a run chooses its weights.
 inline constexpr uint32_t kTestSeed = 100000, kValidationSeed = 200000;
@@ -42,6 +61,7 @@ struct Rollout {
 };
 
 /// All episodes in one batch, in eval mode. What an episode draws depends on its seed alone.
-Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotLimits& limits, const RolloutOptions& options);
+Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotNormalizer& normalizer,
+                 const RolloutOptions& options);
 
 }  // namespace fib::robots

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/torch/trained_policy.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <stdexcept>
 
 #include "base/safetensors.h"
+#include "robots/torch/rollout.h"
 #include "training/run/directory.h"
 
 namespace fib::robots {
@@ -35,7 +34,7 @@ void load_all(DiffusionPolicy& policy, const SafetensorsFile& file) {
 
 TrainedPolicy open_policy(const std::filesystem::path& run) {
   const training::RunFiles files{run};
-  TrainedPolicy opened{.recipe = files.recipe(), .weights = "", .policy = nullptr, .limits = {}};
+  TrainedPolicy opened{.recipe = files.recipe(), .weights = "", .policy = nullptr, .normalizer = {}};
   if (!is_robot(opened.recipe.run.task)) {
     throw std::invalid_argument(fmt::format("the run in '{}' learned {}; accepted: a run of the tasks {}", run.string(),
                                             opened.recipe.run.task, fmt::join(robot_names(), ", ")));
@@ -43,9 +42,10 @@ TrainedPolicy open_policy(const std::filesystem::path& run) {
   const std::filesystem::path file = weights_of_run(files);
   opened.weights = file.filename();
   const SafetensorsFile stored(file);
-  const auto limits = stored.metadata().find("limits");
+  const auto normalizer = stored.metadata().find("limits");
   const Policy& row = find_policy(opened.recipe.model.name);
-  opened.limits = RobotLimits::from_json(limits == stored.metadata().end() ? "" : limits->second, row.task);
+  opened.normalizer =
+      RobotNormalizer::from_json(normalizer == stored.metadata().end() ? "" : normalizer->second, row.task);
   opened.policy = std::make_shared<DiffusionPolicy>(row, AttentionSpec::parse(opened.recipe.model.attention));
   load_all(*opened.policy, stored);
   opened.policy->eval();

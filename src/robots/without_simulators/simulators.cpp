@@ -2,7 +2,7 @@
 // Built instead of chipmunk/, blosc/ and worlds/ where a package is missing: every world and recording says which.
 #include <stdexcept>
 
-#include "robots/replay.h"
+#include "robots/pusht.h"
 #include "robots/robot.h"
 
 namespace fib::robots {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "robots/arm_task.h"
-#include "robots/worlds/worlds.h"
+#include "robots/robot.h"
 
 namespace fib::robots {
 namespace {
@@ -24,7 +24,7 @@ void append_policy_action(std::vector<double>& to, std::span<const double> a) {
 }
 
 template <class Values>
-SeenValue as_numbers(const Values& values) {
+ObservedValue as_numbers(const Values& values) {
   return {{values.begin(), values.end()}, {}};
 }
 
@@ -39,17 +39,17 @@ class ArmRobotWorld final : public RobotWorld {
     const bool solved = task_.solved(world_->state());
     return {solved ? 1.0 : 0.0, solved};
   }
-  Moment moment() const override { return world_->snapshot(); }
-  std::vector<SeenValue> seen(const Moment& moment) const override {
-    ArmSeen s = world_->seen(moment);
+  WorldState state() const override { return world_->snapshot(); }
+  std::vector<ObservedValue> observe(const WorldState& state) const override {
+    ArmObservation s = world_->observe(state);
     return {{{}, std::move(s.agentview)},
             as_numbers(s.eef_pos),
             as_numbers(s.eef_quat),
             {{}, std::move(s.eye_in_hand)},
             as_numbers(s.gripper_qpos)};
   }
-  std::vector<uint8_t> frame(const Moment& moment) const override {
-    return world_->image(moment, ArmCamera::agentview, kFrameSide);
+  std::vector<uint8_t> frame(const WorldState& state) const override {
+    return world_->image(state, ArmCamera::agentview, kFrameSide);
   }
 
  private:

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "robots/pusht.h"
-#include "robots/worlds/worlds.h"
+#include "robots/robot.h"
 
 namespace fib::robots {
 namespace {
 
 /// Agent, T, then the ends of each contact's mark.
-Moment moment_of(const PushTScene& scene) {
+WorldState state_of(const PushTScene& scene) {
   const PushTState& s = scene.state;
-  Moment moment{s.agent.x, s.agent.y, s.block.position.x, s.block.position.y, s.block.angle};
-  for (const Contact& c : scene.contacts) moment.insert(moment.end(), {c.from.x, c.from.y, c.to.x, c.to.y});
-  return moment;
+  WorldState state{s.agent.x, s.agent.y, s.block.position.x, s.block.position.y, s.block.angle};
+  for (const Contact& c : scene.contacts) state.insert(state.end(), {c.from.x, c.from.y, c.to.x, c.to.y});
+  return state;
 }
 
-PushTScene scene_of(const Moment& m) {
+PushTScene scene_of(const WorldState& m) {
   PushTScene scene{{{m[0], m[1]}, {{m[2], m[3]}, m[4]}}};
   for (size_t i = 5; i < m.size(); i += 4) scene.contacts.push_back({{m[i], m[i + 1]}, {m[i + 2], m[i + 3]}});
   return scene;
@@ -26,11 +26,11 @@ class PushTWorld final : public RobotWorld {
     const PushTStep step = world_.step({action[0], action[1]});
     return {step.reward, step.done};
   }
-  Moment moment() const override { return moment_of(world_.scene()); }
-  std::vector<SeenValue> seen(const Moment& moment) const override {
-    return {{{moment[0], moment[1]}, {}}, {{}, draw_image(scene_of(moment))}};
+  WorldState state() const override { return state_of(world_.scene()); }
+  std::vector<ObservedValue> observe(const WorldState& state) const override {
+    return {{{state[0], state[1]}, {}}, {{}, draw_image(scene_of(state))}};
   }
-  std::vector<uint8_t> frame(const Moment& moment) const override { return draw_canvas(scene_of(moment)); }
+  std::vector<uint8_t> frame(const WorldState& state) const override { return draw_canvas(scene_of(state)); }
 
  private:
   PushT world_;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/worlds/worlds.h"
-
 #include <algorithm>
+
+#include "robots/robot.h"
 
 namespace fib::robots {
 namespace {
 
 /// How the policies of one RobotTask meet their worlds.
 struct Kind {
-  const char* seen_as;
+  const char* policy_task;
   std::unique_ptr<RobotWorld> (*world)(const Robot& robot);
   std::unique_ptr<RobotRecording> (*recording)(const std::filesystem::path& place);
 };
@@ -16,7 +16,7 @@ struct Kind {
 constexpr Kind kKinds[] = {{"pusht", pusht_world, pusht_recording}, {"arm", arm_world, arm_recording}};
 
 const Kind& kind_of(const Robot& robot) {
-  return *std::ranges::find_if(kKinds, [&](const Kind& kind) { return robot.seen_as == kind.seen_as; });
+  return *std::ranges::find_if(kKinds, [&](const Kind& kind) { return robot.policy_task == kind.policy_task; });
 }
 
 }  // namespace

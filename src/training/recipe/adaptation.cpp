@@ -8,6 +8,12 @@ namespace fib::training {
 OptionRows<AdaptationSettings> AdaptationSettings::rows() {
   using A = AdaptationSettings;
   return {
+      {"adapt_ridge", &A::ridge_images,
+       "images from which each sparse attention's output projection is first fitted in closed form; 0: as it was",
+       kCountOrNone},
+      {"adapt_branch_epochs", &A::branch_epochs,
+       "epochs, the first ones, in which each sparse attention follows the dense one on the dense model's own tokens",
+       kCountOrNone},
       {"adapt_fade_fraction", &A::fade_fraction,
        "share of the steps over which the pairs outside the sparse attention fade; afterwards they are gone", kShare},
       {"adapt_temperature", &A::temperature,

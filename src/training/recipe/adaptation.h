@@ -9,6 +9,8 @@ namespace fib::training {
 struct Recipe;
 
 struct AdaptationSettings {
+  int64_t ridge_images = 0;
+  int64_t branch_epochs = 0;
   double fade_fraction = 0.5;
   double temperature = 2;
   double features = 1;

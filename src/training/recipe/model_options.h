@@ -17,7 +17,7 @@ struct DataShape {
 models::Options model_options(const Recipe& recipe, const DataShape& data);
 
 /// What weights trained by the recipe are of, and how they see images. Where the dataset's images have classes and
-/// channels of their own (a folder), those are left to whoever has opened it.
+/// channels of their own (a folder), those are set by the caller that opens it.
 models::ModelCard recipe_card(const Recipe& recipe);
 
 }  // namespace fib::training

@@ -10,7 +10,6 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
-#include "base/printable.h"
 #include "base/text.h"
 
 namespace fib::training {

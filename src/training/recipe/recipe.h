@@ -73,6 +73,7 @@ struct RunSettings {
   std::string task = "classification";
   int64_t seed = 0;
   int64_t threads = 0;
+  std::string precision = "f32";
   int64_t eval_every = 1;
   int64_t eval_batch = 0;
   int64_t eval_images = 0;

@@ -2,16 +2,20 @@
 #include <toml++/toml.h>
 
 #include <optional>
+#include <set>
 #include <stdexcept>
 
+#include "base/json.h"
 #include "base/nearest.h"
-#include "base/nesting.h"
-#include "base/printable.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "training/recipe/options.h"
+#include "training/recipe/recipe_files.h"
 
 namespace fib::training {
 namespace {
+
+constexpr const char* kRecipeEnding = ".toml";
 
 std::string place(const std::string& file, const toml::node& node) {
   return file + ":" + std::to_string(node.source().begin.line) + ": ";
@@ -127,6 +131,33 @@ std::vector<std::string> differing_keys(const Recipe& a, const Recipe& b) {
   for (const Option& option : options())
     if (option.decides_result && option.get(a) != option.get(b)) keys.push_back(option.key);
   return keys;
+}
+
+std::vector<std::filesystem::path> recipe_folders() {
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  // fib is installed in bin, fib-torch in libexec/fibottention.
+  return {"recipes", here / "../recipes", here / "../share/fibottention/recipes",
+          here / "../../share/fibottention/recipes"};
+}
+
+std::vector<std::string> recipe_names() {
+  std::set<std::string> names;
+  std::error_code unreadable;
+  for (const std::filesystem::path& folder : recipe_folders())
+    for (const auto& file : std::filesystem::directory_iterator(folder, unreadable))
+      if (file.path().extension() == kRecipeEnding) names.insert(file.path().stem().string());
+  return {names.begin(), names.end()};
+}
+
+std::filesystem::path find_recipe(const std::string& given) {
+  if (given == "-") return "/dev/stdin";
+  const bool is_path = given.find('/') != std::string::npos || given.ends_with(kRecipeEnding);
+  if (is_path || std::filesystem::is_regular_file(given)) return given;
+  for (const std::filesystem::path& folder : recipe_folders()) {
+    const std::filesystem::path file = (folder / (given + kRecipeEnding)).lexically_normal();
+    if (std::filesystem::is_regular_file(file)) return file;
+  }
+  throw std::invalid_argument(unknown_name("recipe", given, recipe_names()));
 }
 
 }  // namespace fib::training

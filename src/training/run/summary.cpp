@@ -7,12 +7,9 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
-#include "base/json_figure.h"
-#include "base/json_integer.h"
-#include "base/json_reason.h"
-#include "base/parse_json.h"
-#include "base/printable.h"
+#include "base/json.h"
 #include "base/read_file.h"
+#include "base/text.h"
 
 namespace fib::training {
 namespace {
@@ -25,7 +22,7 @@ std::string per_second(const std::string& samples) { return samples + "_per_seco
 /// The validation set only chose the weights, so its result is the score alone.
 ordered_json validation_json(const Summary& s) {
   const Summary::Result& r = *s.validation;
-  return {{s.judged_by, r.evaluation.samples},
+  return {{s.evaluation_unit, r.evaluation.samples},
           {s.score.name, r.evaluation.value(s.score.name)},
           {"weights", r.weights},
           {"epoch", r.epoch}};
@@ -33,11 +30,11 @@ ordered_json validation_json(const Summary& s) {
 
 ordered_json test_json(const Summary& s) {
   const Evaluation& e = s.test.evaluation;
-  ordered_json j = {{s.judged_by, e.samples}};
-  for (const Figure& figure : e.figures) j[figure.name] = figure.value;
+  ordered_json j = {{s.evaluation_unit, e.samples}};
+  for (const Metric& metric : e.metrics) j[metric.name] = metric.value;
   j["weights"] = s.test.weights;
   j["epoch"] = s.test.epoch;
-  j[per_second(s.judged_by)] = e.samples_per_second();
+  j[per_second(s.evaluation_unit)] = e.samples_per_second();
   return j;
 }
 
@@ -47,10 +44,10 @@ Summary::Result result_of(const ordered_json& j, const std::string& samples) {
                     .weights = j.at("weights"),
                     .epoch = json_integer(j, "epoch")};
   for (const auto& [key, value] : j.items()) {
-    if (key == per_second(samples) && json_figure(j, key) > 0)
-      r.evaluation.seconds = static_cast<double>(r.evaluation.samples) / json_figure(j, key);
+    if (key == per_second(samples) && json_number(j, key) > 0)
+      r.evaluation.seconds = static_cast<double>(r.evaluation.samples) / json_number(j, key);
     const bool known = key == samples || key == "epoch" || key == per_second(samples);
-    if (!known && value.is_number()) r.evaluation.figures.push_back({key, json_figure(j, key)});
+    if (!known && value.is_number()) r.evaluation.metrics.push_back({key, json_number(j, key)});
   }
   return r;
 }
@@ -59,7 +56,7 @@ Summary from_json(const ordered_json& j) {
   Summary s;
   s.task = j.value("task", s.task);
   s.samples = j.value("samples", s.samples);
-  s.judged_by = j.value("judged_by", s.samples);
+  s.evaluation_unit = j.value("judged_by", s.samples);
   if (j.contains("score"))
     s.score = {.name = j.at("score").at("name"), .higher_is_better = j.at("score").at("higher_is_better")};
   s.model = j.at("model");
@@ -74,19 +71,19 @@ Summary from_json(const ordered_json& j) {
   s.processes = json_integer(j, "processes");
   s.threads = json_integer(j, "threads");
   s.machine = j.value("machine", s.machine);
-  if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.judged_by);
-  s.test = result_of(j.at("test"), s.judged_by);
+  if (j.contains("validation")) s.validation = result_of(j.at("validation"), s.evaluation_unit);
+  s.test = result_of(j.at("test"), s.evaluation_unit);
   s.test.evaluation.value(s.score.name);  // a run without its score is no result
-  s.train_seconds = json_figure(j, "train_seconds");
-  s.peak_memory_mb = json_figure(j, "peak_memory_mb");
+  s.train_seconds = json_number(j, "train_seconds");
+  s.peak_memory_mb = json_number(j, "peak_memory_mb");
   if (j.contains("attention_cost"))
-    s.attention_cost = {.pruning_ratio = json_figure(j.at("attention_cost"), "pruning_ratio"),
-                        .pruning_ratio_with_cls = json_figure(j.at("attention_cost"), "pruning_ratio_with_cls")};
+    s.attention_cost = {.pruning_ratio = json_number(j.at("attention_cost"), "pruning_ratio"),
+                        .pruning_ratio_with_cls = json_number(j.at("attention_cost"), "pruning_ratio_with_cls")};
   if (j.contains(per_second(s.samples)))
-    s.speed = {.samples_per_second = json_figure(j, per_second(s.samples)),
-               .step_ms = json_figure(j, "step_ms"),
-               .data_wait_ms = json_figure(j, "data_wait_ms"),
-               .attention_ms = json_figure(j, "attention_ms")};
+    s.speed = {.samples_per_second = json_number(j, per_second(s.samples)),
+               .step_ms = json_number(j, "step_ms"),
+               .data_wait_ms = json_number(j, "data_wait_ms"),
+               .attention_ms = json_number(j, "attention_ms")};
   return s;
 }
 
@@ -99,7 +96,7 @@ Summary from_json(const ordered_json& j) {
 ordered_json to_json(const Summary& s) {
   ordered_json j = {{"task", s.task},
                     {"samples", s.samples},
-                    {"judged_by", s.judged_by},
+                    {"judged_by", s.evaluation_unit},
                     {"score", {{"name", s.score.name}, {"higher_is_better", s.score.higher_is_better}}},
                     {"model", s.model},
                     {"attention", s.attention},

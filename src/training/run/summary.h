@@ -7,14 +7,14 @@
 #include <string>
 
 #include "training/run/directory.h"
-#include "training/run/figures.h"
+#include "training/run/metrics.h"
 
 namespace fib::training {
 
 struct Summary {
   std::string task = "classification";
-  std::string samples = "images";    ///< what they are called; part of the field names
-  std::string judged_by = "images";  ///< what those of an evaluation are called
+  std::string samples = "images";          ///< what they are called; part of the field names
+  std::string evaluation_unit = "images";  ///< what those of an evaluation are called
   Score score{};
   std::string model, attention, data;
   int64_t seed = 0;

@@ -15,6 +15,7 @@
 #include "ops/support.h"
 #include "training/recipe/model_options.h"
 #include "training/run/summary.h"
+#include "training/torch/adaptation_layers.h"
 #include "training/torch/trained_model.h"
 
 namespace fib::training {
@@ -24,56 +25,34 @@ namespace {
 /// steps: at half of its weight, 98 % of the pairs still outweigh the other 2 %.
 constexpr double kFadePower = 4;
 
+/// Stands where a batch says how far the pairs have faded: each attention follows the dense one by itself.
+constexpr double kBranches = -1;
+
 /// The loader's images, and how far the pairs have faded in their step.
 class AdaptationStream final : public TaskStream {
  public:
-  AdaptationStream(BatchStream stream, int64_t first_step, int64_t steps, double share)
-      : stream_(std::move(stream)), step_(first_step), steps_(steps), share_(share) {}
+  AdaptationStream(BatchStream stream, int64_t first_step, std::function<double(int64_t)> fade)
+      : stream_(std::move(stream)), step_(first_step), fade_(std::move(fade)) {}
 
   std::optional<TaskBatch> next() override {
     std::optional<Batch> read = stream_.next();
     if (!read) return std::nullopt;
     std::vector<std::string> skipped = read->skipped;
-    const at::Tensor fade =
-        at::full({static_cast<int64_t>(read->size())}, fade_of(step_++, steps_, share_), at::kDouble);
+    const at::Tensor fade = at::full({static_cast<int64_t>(read->size())}, fade_(step_++), at::kDouble);
     return TaskBatch{{mixed_images(*std::move(read)), fade}, std::move(skipped)};
   }
 
  private:
   BatchStream stream_;
-  int64_t step_, steps_;
-  double share_;
-};
-
-std::vector<std::shared_ptr<models::Block>> blocks_of(const models::Model& model) {
-  std::vector<std::shared_ptr<models::Block>> blocks;
-  for (const auto& part : model.modules(/*include_self=*/false))
-    if (auto block = std::dynamic_pointer_cast<models::Block>(part)) blocks.push_back(std::move(block));
-  return blocks;
-}
-
-/// Keeps the outputs of all blocks while it lives.
-class BlockWatch {
- public:
-  explicit BlockWatch(const models::Model& model) : blocks_(blocks_of(model)) {
-    outputs.resize(blocks_.size());
-    for (size_t i = 0; i < blocks_.size(); ++i) blocks_[i]->show_output_to(&outputs[i]);
-  }
-  ~BlockWatch() {
-    for (const auto& block : blocks_) block->show_output_to(nullptr);
-  }
-  BlockWatch(const BlockWatch&) = delete;
-  BlockWatch& operator=(const BlockWatch&) = delete;
-
-  std::vector<at::Tensor> outputs;
-
- private:
-  std::vector<std::shared_ptr<models::Block>> blocks_;
+  int64_t step_;
+  std::function<double(int64_t)> fade_;
 };
 
 /// A token as the norm before the next branch sees it, but for the norm's own parameters: how long tokens are differs
 /// by orders of magnitude and says little.
-at::Tensor normed(const at::Tensor& tokens) { return at::layer_norm(tokens, {tokens.size(-1)}); }
+at::Tensor normed(const at::Tensor& tokens) {
+  return at::layer_norm(tokens.to(at::promoteTypes(tokens.scalar_type(), at::kFloat)), {tokens.size(-1)});
+}
 
 /// While it lives the pairs have faded so far.
 class FadeInPlace {
@@ -91,7 +70,7 @@ class FadeInPlace {
   const std::vector<std::unique_ptr<FadingAttention>>& layers_;
 };
 
-std::vector<Figure> figures_of(const Accuracy& a, double agreement) {
+std::vector<Metric> metrics_of(const Accuracy& a, double agreement) {
   return {{"agreement", agreement}, {"top1", a.top1}, {"top5", a.top5}, {"loss", a.loss}};
 }
 
@@ -106,6 +85,13 @@ void require_fading(const AttentionSpec& spec) {
   if (info.dense) refuse("it leaves no pair out");
   if (!info.support_set) refuse(info.summary);
   if (attention::masking_of(spec) == Masking::zero) refuse("with masking=zero no pair loses its weight");
+}
+
+bool has_summaries(const models::Model& model) {
+  const auto attentions = model.attentions();
+  return std::ranges::any_of(attentions, [](const attention::MechanismPtr& m) {
+    return m->info().support_set && attention::layer_support(m->spec(), m->geometry()).summaries();
+  });
 }
 
 /// The dense model, and how its weights see images.
@@ -164,7 +150,7 @@ FadingAttention::FadingAttention(attention::MechanismPtr sparse, double dropout)
                    .unsqueeze(0)) {}
 
 void FadingAttention::begin(double fade) {
-  sparse_->set_stand_in(fade < 1 ? this : nullptr);
+  sparse_->set_forward_hook(fade < 1 ? this : nullptr);
   dense_->train(sparse_->is_training());
   bias_ = fade > 0 ? at::zeros(outside_.sizes()).masked_fill(outside_, kFadePower * std::log1p(-fade)) : at::Tensor();
 }
@@ -183,13 +169,17 @@ at::Tensor FadingAttention::forward_packed(const attention::Mechanism&, const at
 
 Answer answer_of(models::Model& model, const at::Tensor& images) {
   const BlockWatch watch(model);
-  const at::Tensor logits = model.forward(images);
-  return {logits, watch.outputs};
+  Answer answer{model.forward(images), {}};
+  for (const models::BlockView& view : watch.views) answer.blocks.push_back(view.output);
+  return answer;
 }
 
 at::Tensor distance(const Answer& student, const Answer& teacher, const AnswerWeights& weights) {
   const double t = weights.temperature;
-  const at::Tensor wanted = at::log_softmax(teacher.logits / t, 1), got = at::log_softmax(student.logits / t, 1);
+  const auto softened = [t](const at::Tensor& logits) {
+    return at::log_softmax(logits.to(at::promoteTypes(logits.scalar_type(), at::kFloat)) / t, 1);
+  };
+  const at::Tensor wanted = softened(teacher.logits), got = softened(student.logits);
   at::Tensor sum = (wanted.exp() * (wanted - got)).sum() * (t * t / static_cast<double>(got.size(0)));
   const double each = weights.features / static_cast<double>(std::max<size_t>(1, student.blocks.size()));
   for (size_t i = 0; i < student.blocks.size() && each > 0; ++i)
@@ -202,8 +192,13 @@ AdaptationTask::AdaptationTask(const Recipe& recipe, models::ModelPtr student, T
   if (recipe.adapt.features > 0 && blocks_of(*model()).empty())
     throw std::invalid_argument(fmt::format("the blocks of {} cannot be compared: adapt_features must be 0, got {}",
                                             recipe.model.name, recipe.adapt.features));
+  if (recipe.adapt.fade_fraction > 0 && recipe.adapt.ridge_images > 0)
+    throw std::invalid_argument(
+        "adapt_ridge fits the projections to the sparse attention as it ends: it needs adapt_fade_fraction 0");
+  if (recipe.adapt.fade_fraction > 0 && has_summaries(*model()))
+    throw std::invalid_argument("summaries are there from the first step on: they need adapt_fade_fraction 0");
   for (const attention::MechanismPtr& mechanism : model()->attentions())
-    if (mechanism->info().support_set)
+    if (recipe.adapt.fade_fraction > 0 && mechanism->info().support_set)
       fading_.push_back(std::make_unique<FadingAttention>(mechanism, recipe.model.attention_dropout));
 }
 
@@ -214,20 +209,54 @@ TaskFacts AdaptationTask::facts() const {
 }
 
 std::unique_ptr<TaskStream> AdaptationTask::epoch(int64_t epoch, int64_t first_step) {
+  const int64_t first = recipe().adapt.branch_epochs * steps_per_epoch();
+  const int64_t steps = recipe().schedule.epochs * steps_per_epoch() - first;
+  const double share = recipe().adapt.fade_fraction;
   return std::make_unique<AdaptationStream>(
       training_data().epoch(static_cast<uint64_t>(epoch), static_cast<size_t>(first_step)),
-      epoch * steps_per_epoch() + first_step, recipe().schedule.epochs * steps_per_epoch(),
-      recipe().adapt.fade_fraction);
+      epoch * steps_per_epoch() + first_step,
+      [=](int64_t step) { return step < first ? kBranches : fade_of(step - first, steps, share); });
+}
+
+/// Images of the first epoch, as they are shown in training but not mixed.
+std::vector<at::Tensor> AdaptationTask::ridge_images() const {
+  std::vector<at::Tensor> images;
+  BatchStream stream = training_data().epoch(0);
+  for (int64_t count = 0; count < recipe().adapt.ridge_images; count += images.back().size(0)) {
+    std::optional<Batch> batch = stream.next();
+    if (!batch) break;
+    images.push_back(images_of(*batch).clone());
+  }
+  return images;
+}
+
+/// How the student stands before the first step, and after each stage that needs no step.
+void AdaptationTask::begin(ProcessGroup& group, const EvaluationHooks& hooks,
+                           const std::function<void(const std::string&)>& tell) {
+  if (recipe().adapt.ridge_images == 0) return;
+  const auto standing = [&] {
+    if (facts().validation == 0) return std::string("no image is held out to judge it by");
+    const Evaluation e = evaluate(Split::validation, group, hooks);
+    return fmt::format("top-1 {:.2f} %, agrees with dense for {:.2f} % of {} images", 100 * e.value("top1"),
+                       100 * e.value("agreement"), e.samples);
+  };
+  tell("the dense weights with sparse attention: " + standing());
+  const std::vector<at::Tensor> images = ridge_images();
+  const EvalMode eval_mode(*model());
+  fit_projections(*model(), *teacher_.model, images, {}, [&] { hooks.cancel.throw_if_requested(); });
+  tell("after fitting the projections: " + standing());
 }
 
 at::Tensor AdaptationTask::loss(const TaskBatch& batch) {
   const at::Tensor& images = batch.tensors[0];
+  const double fade = batch.tensors[1][0].item<double>();
+  if (fade == kBranches) return branch_distance(*model(), *teacher_.model, images);
   Answer wanted;
   {
     const at::NoGradGuard no_grad;
     wanted = answer_of(*teacher_.model, images);
   }
-  const FadeInPlace fade(fading_, batch.tensors[1][0].item<double>());
+  const FadeInPlace faded(fading_, fade);
   return distance(answer_of(*model(), images), wanted, {recipe().adapt.temperature, recipe().adapt.features});
 }
 
@@ -241,13 +270,13 @@ Evaluation AdaptationTask::evaluate(Split split, ProcessGroup& group, const Eval
       });
   group.sum(agreed);
   return {.samples = a.images,
-          .figures = figures_of(a, agreed.item<double>() / static_cast<double>(a.images)),
+          .metrics = metrics_of(a, agreed.item<double>() / static_cast<double>(a.images)),
           .seconds = a.seconds};
 }
 
 Evaluation AdaptationTask::evaluate_teacher(ProcessGroup& group) {
   const Accuracy a = measure_accuracy(*teacher_.model, data_of(Split::test), group);
-  return {.samples = a.images, .figures = figures_of(a, 1), .seconds = a.seconds};
+  return {.samples = a.images, .metrics = metrics_of(a, 1), .seconds = a.seconds};
 }
 
 /// Preprocessing and classes are the teacher's: the images that it was shown here tell nothing of either.
@@ -268,8 +297,8 @@ Experiment prepare_adaptation(const Recipe& recipe, const RankInfo& rank) {
   const TrainedModel teacher = open_teacher(recipe);
   const models::ModelPtr student = make_student(recipe, *teacher.module);
   const DataSplits splits = open_splits(recipe);
-  for (const DatasetPtr& judged_by : {splits.validation, splits.test})
-    if (judged_by) prediction::check_labels(*judged_by, student->dimensions().row.classes);
+  for (const DatasetPtr& evaluated : {splits.validation, splits.test})
+    if (evaluated) prediction::check_labels(*evaluated, student->dimensions().row.classes);
   Experiment experiment{.recipe = recipe};
   experiment.task =
       std::make_unique<AdaptationTask>(recipe, student, AdaptationTask::Teacher{teacher.module, teacher.class_names},
@@ -299,7 +328,7 @@ nlohmann::ordered_json to_json(const AdaptationResult& result, const Recipe& rec
                                  {"pruned_share", result.pruned_share},
                                  {"images", result.stages.front().evaluation.samples}};
   for (const AdaptationResult::Stage& stage : result.stages)
-    for (const Figure& figure : stage.evaluation.figures) json[stage.name][figure.name] = figure.value;
+    for (const Metric& metric : stage.evaluation.metrics) json[stage.name][metric.name] = metric.value;
   return json;
 }
 

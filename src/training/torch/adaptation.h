@@ -22,14 +22,14 @@ double fade_of(int64_t step, int64_t steps, double share);
 
 /// Dense attention in the place of a sparse one. What the sparse one leaves out has a term in its scores that falls
 /// from 0 to -inf.
-class FadingAttention final : public attention::StandIn {
+class FadingAttention final : public attention::ForwardHook {
  public:
   /// `sparse` must be a support set.
   FadingAttention(attention::MechanismPtr sparse, double dropout);
 
   /// Takes the place of the sparse attention, or leaves it where nothing is left of the pairs: at 1. At 0 it is dense.
   void begin(double fade);
-  void end() { sparse_->set_stand_in(nullptr); }
+  void end() { sparse_->set_forward_hook(nullptr); }
 
   at::Tensor forward(const attention::Mechanism& asked, const attention::Inputs& in) override;
   at::Tensor forward_packed(const attention::Mechanism& asked, const at::Tensor& qkv, const at::Tensor& bias) override;
@@ -68,6 +68,9 @@ class AdaptationTask final : public ClassificationTask {
   AdaptationTask(const Recipe& recipe, models::ModelPtr student, Teacher teacher, ClassificationData data = {});
 
   TaskFacts facts() const override;
+  /// Fits the projections, where the recipe has images for that.
+  void begin(ProcessGroup& group, const EvaluationHooks& hooks,
+             const std::function<void(const std::string&)>& tell) override;
   /// Batches are images [B,C,h,w] and how far the pairs have faded, [B].
   std::unique_ptr<TaskStream> epoch(int64_t epoch, int64_t first_step) override;
   at::Tensor loss(const TaskBatch& batch) override;
@@ -79,6 +82,8 @@ class AdaptationTask final : public ClassificationTask {
   Evaluation evaluate_teacher(ProcessGroup& group);
 
  private:
+  std::vector<at::Tensor> ridge_images() const;
+
   Teacher teacher_;
   std::vector<std::unique_ptr<FadingAttention>> fading_;
 };

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "base/atomic_file.h"
-#include "base/json_integer.h"
+#include "base/json.h"
 
 namespace fib::training {
 namespace {

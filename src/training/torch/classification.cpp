@@ -9,7 +9,7 @@
 #include <limits>
 #include <map>
 
-#include "base/stopwatch.h"
+#include "base/measure.h"
 #include "data/open_dataset.h"
 #include "data/transforms/mixup.h"
 #include "models/torch/weights.h"
@@ -258,7 +258,7 @@ at::Tensor ClassificationTask::loss(const TaskBatch& batch) {
 
 Evaluation ClassificationTask::evaluate(Split split, ProcessGroup& group, const EvaluationHooks& hooks) {
   const Accuracy a = measure_accuracy(*model_, data_of(split), group, hooks);
-  return {.samples = a.images, .figures = {{"top1", a.top1}, {"top5", a.top5}, {"loss", a.loss}}, .seconds = a.seconds};
+  return {.samples = a.images, .metrics = {{"top1", a.top1}, {"top5", a.top5}, {"loss", a.loss}}, .seconds = a.seconds};
 }
 
 TensorMetadata ClassificationTask::metadata() const {

@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "training/run/figures.h"
+#include "training/run/metrics.h"
 
 namespace fib::training {
 
 struct RunFacts {
   std::string model, attention, data;
-  std::string samples = "images";    ///< what they are called
-  std::string judged_by = "images";  ///< what those of an evaluation are called
+  std::string samples = "images";          ///< what they are called
+  std::string evaluation_unit = "images";  ///< what those of an evaluation are called
   int64_t parameters = 0;
   int64_t train_samples = 0, validation_samples = 0, test_samples = 0;
   int64_t batch = 0;

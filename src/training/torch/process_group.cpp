@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/measure.h"
 #include "base/parallel.h"
-#include "base/stopwatch.h"
 #include "base/system.h"
 #include "training/torch/rendezvous.h"
 
@@ -27,9 +27,9 @@ using namespace std::chrono_literals;
 /// How long a process that was asked to stop waits for the others to answer in the usual way.
 constexpr double kGrace = 1.5;
 
-/// The store's, the heartbeat's, that which connects, Gloo's three, and one that asks who is silent. Where Gloo cannot
-/// make all of its own it ends the program, so all are asked for first.
-constexpr int64_t kThreads = 8;
+/// The store's, the heartbeat's, those of the rendezvous and the connections, Gloo's three, and one that asks who is
+/// silent. Where Gloo cannot make all of its own it ends the program, so all are asked for first.
+constexpr int64_t kThreads = 9;
 
 /// torch's errors bring a stack trace; the first line says what happened.
 std::string first_line(const std::exception& error) {
@@ -62,11 +62,11 @@ struct ProcessGroup::Gloo {
     require_threads(kThreads);
     store = open_store(launch, options);
     heartbeat.emplace(join_store(launch, options), launch);
-    meet(store, launch, options);
+    rendezvous(store, launch, options);
     group = connect(launch);
   }
 
-  /// In a thread that is left behind where the others can be met but not reached.
+  /// In a thread that is left behind where the others answer the store but cannot be reached.
   c10::intrusive_ptr<c10d::ProcessGroupGloo> connect(const Launch& launch) const {
     const auto options = c10d::ProcessGroupGloo::Options::create();
     options->devices.push_back(open_device(store, launch));
@@ -75,8 +75,8 @@ struct ProcessGroup::Gloo {
     });
     auto made = task.get_future();
     start_thread("that connects the processes", std::move(task)).detach();
-    for (Patience patience(wait_options); made.wait_for(0s) != std::future_status::ready;)
-      patience.wait("connections to the other processes");
+    for (RendezvousTimeout timeout(wait_options); made.wait_for(0s) != std::future_status::ready;)
+      timeout.wait("connections to the other processes");
     return made.get();
   }
 
@@ -94,7 +94,7 @@ struct ProcessGroup::Gloo {
 
   struct Waiting {
     Stopwatch watch;
-    double since = 0;           ///< when the others last gave a sign of life, as far as this wait knows
+    double since = 0;           ///< when the last heartbeat of the others was seen by this wait
     double asked_to_stop = -1;  ///< when; negative: not yet
   };
 
@@ -111,7 +111,7 @@ struct ProcessGroup::Gloo {
     waiting.since = now;
     if (silent.empty()) return;
     abandoned = true;
-    throw LostRank(fmt::format("{} was lost: no sign of life within {:g} s (--peer-timeout)", ranks_text(silent),
+    throw LostRank(fmt::format("{} was lost: no heartbeat within {:g} s (--peer-timeout)", ranks_text(silent),
                                wait_options.peer_timeout));
   }
 
@@ -136,7 +136,8 @@ ProcessGroup::ProcessGroup(const Launch& launch, const WaitOptions& wait) : laun
   } catch (const LostRank&) {
     throw;
   } catch (const std::exception& error) {
-    throw LostRank(fmt::format("the {} processes of this run did not meet ({})", launch.world, first_line(error)));
+    throw LostRank(
+        fmt::format("the {} processes of this run could not start together ({})", launch.world, first_line(error)));
   }
 }
 

@@ -30,9 +30,9 @@ struct Launch {
 
 /// How a process waits for the others.
 struct WaitOptions {
-  double peer_timeout = 60;  ///< seconds to wait for a process that gives no sign of life
+  double peer_timeout = 60;  ///< seconds to wait for a process without a heartbeat
   CancelToken cancel = {};   ///< read a few times a second; ends the waiting as if the others were lost
-  /// A line every few seconds about who is missing while the processes meet.
+  /// A line every few seconds about missing ranks during the rendezvous.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
 };
 

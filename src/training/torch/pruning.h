@@ -12,7 +12,7 @@
 #include "training/recipe/recipe.h"
 #include "training/run/directory.h"
 #include "training/torch/classification.h"
-#include "training/torch/step_hook.h"
+#include "training/torch/task.h"
 #include "training/torch/upop.h"
 
 namespace fib::training {

@@ -115,7 +115,7 @@ StorePtr connect_store(const Launch& launch, const WaitOptions& wait, bool serve
   options.port = static_cast<uint16_t>(launch.port);
   options.isServer = serves;
   options.numWorkers = static_cast<size_t>(launch.world);
-  options.waitWorkers = false;  // meet() waits instead, and can be stopped
+  options.waitWorkers = false;  // rendezvous() waits instead, and can be stopped
   options.timeout = std::chrono::milliseconds(static_cast<int64_t>(wait.peer_timeout * 1e3));
   StorePtr store = c10::make_intrusive<c10d::TCPStore>(launch.address, options);
   if (!launch.agent_store) return store;
@@ -157,7 +157,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-void Patience::wait(const std::string& missing) {
+void RendezvousTimeout::wait(const std::string& missing) {
   if (options_.cancel.requested()) throw LostRank(fmt::format("stopped while waiting for {}", missing));
   if (watch_.seconds() > options_.peer_timeout)
     throw LostRank(fmt::format("{} did not come within {:g} s (--peer-timeout)", missing, options_.peer_timeout));
@@ -184,8 +184,8 @@ Launch Launch::from_environment() {
 
 StorePtr open_store(const Launch& launch, const WaitOptions& wait) {
   if (launch.rank == 0 && !launch.agent_store) return connect_store(launch, wait, true);
-  Patience patience(wait);
-  while (!answers(launch)) patience.wait(fmt::format("rank 0 at {}:{}", launch.address, launch.port));
+  RendezvousTimeout timeout(wait);
+  while (!answers(launch)) timeout.wait(fmt::format("rank 0 at {}:{}", launch.address, launch.port));
   return join_store(launch, wait);
 }
 
@@ -242,15 +242,18 @@ std::vector<int> Heartbeat::silent() const {
   try {
     start_thread("that looks who is silent", std::move(look)).detach();
   } catch (const std::runtime_error&) {
-    return {};  // what was being waited for says more than that nobody could look
+    return {};  // the error that is being reported says more than a thread that could not start
   }
   return answer.wait_for(8 * kBeat) == std::future_status::ready ? answer.get() : std::vector<int>{0};
 }
 
-void meet(const StorePtr& store, const Launch& launch, const WaitOptions& wait) {
+namespace {
+
+/// While the store answers.
+void rendezvous_in_store(const StorePtr& store, const Launch& launch, const WaitOptions& wait) {
   const std::string address = way_to_master(launch).to;
   store->set(came_key(launch.rank), std::vector<uint8_t>(address.begin(), address.end()));
-  Patience patience(wait);
+  RendezvousTimeout timeout(wait);
   Pulse pulse(launch.world);
   while (true) {
     std::vector<int> missing;
@@ -258,9 +261,31 @@ void meet(const StorePtr& store, const Launch& launch, const WaitOptions& wait) 
       if (!store->check({came_key(rank)})) missing.push_back(rank);
     if (missing.empty()) return;
     const std::vector<int> stopped = pulse.stopped(*store, missing);
-    if (!stopped.empty()) throw LostRank(fmt::format("{} was lost before all processes had met", ranks_text(stopped)));
-    patience.wait(fmt::format("{} of {}", ranks_text(missing), launch.world));
+    if (!stopped.empty()) throw LostRank(fmt::format("{} was lost before all processes had come", ranks_text(stopped)));
+    timeout.wait(fmt::format("{} of {}", ranks_text(missing), launch.world));
   }
+}
+
+}  // namespace
+
+// In a thread that is left behind where the store does not answer: its server reads one command after the other, and
+// waits for the rest of one that a stranger has begun.
+void rendezvous(const StorePtr& store, const Launch& launch, const WaitOptions& wait) {
+  std::packaged_task<void()> task([=] { rendezvous_in_store(store, launch, wait); });
+  std::future<void> met = task.get_future();
+  start_thread("for the rendezvous", std::move(task)).detach();
+  constexpr double kGrace = 1;  // where the store answers, the thread ends by itself and says who is missing
+  const Stopwatch watch;
+  for (double since = -1; met.wait_for(50ms) != std::future_status::ready;) {
+    const double now = watch.seconds();
+    const bool stopped = wait.cancel.requested();
+    if (since < 0 && (stopped || now > wait.peer_timeout)) since = now;
+    if (since < 0 || now - since < kGrace) continue;
+    const std::string who = fmt::format("the store of rank 0 at {}:{}", launch.address, launch.port);
+    throw LostRank(stopped ? fmt::format("stopped while waiting for {}", who)
+                           : fmt::format("{} did not answer within {:g} s (--peer-timeout)", who, wait.peer_timeout));
+  }
+  met.get();
 }
 
 std::string own_address(const StorePtr& store, const Launch& launch) {

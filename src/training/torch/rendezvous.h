@@ -8,7 +8,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
-#include "base/stopwatch.h"
+#include "base/measure.h"
 #include "training/torch/process_group.h"
 
 namespace fib::training {
@@ -16,11 +16,11 @@ namespace fib::training {
 /// "rank 2" or "ranks 1, 3"; "another process" where none is known.
 std::string ranks_text(const std::vector<int>& ranks);
 
-/// Waiting that tells, ends in time, and can be stopped.
-class Patience {
+/// Waiting with a time limit: reports what is missing every few seconds and can be cancelled.
+class RendezvousTimeout {
  public:
-  explicit Patience(const WaitOptions& options) : options_(options) {}
-  /// Sleeps a little; `missing` says for what. Throws LostRank once it is enough.
+  explicit RendezvousTimeout(const WaitOptions& options) : options_(options) {}
+  /// Sleeps a little; `missing` says for what. Throws LostRank after the peer timeout and on cancellation.
   void wait(const std::string& missing);
 
  private:
@@ -36,7 +36,7 @@ StorePtr open_store(const Launch& launch, const WaitOptions& wait);
 /// Another connection to a store that is open.
 StorePtr join_store(const Launch& launch, const WaitOptions& wait);
 
-/// Counts in the store while the process lives, and sees whose counting has stopped.
+/// Counts in the store while the process lives, and finds processes whose count has stopped.
 class Heartbeat {
  public:
   /// `store` is a connection of its own: one that hangs must not stop anything else.
@@ -45,8 +45,8 @@ class Heartbeat {
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// Those that do not count any more; 0, who serves the store, where that does not answer; nobody where no thread can
-  /// be had to look. Takes about a second.
+  /// Ranks without a heartbeat; 0, which serves the store, where the store does not answer; none where no thread can
+  /// be started for the check. Takes about a second.
   std::vector<int> silent() const;
 
  private:
@@ -59,7 +59,7 @@ class Heartbeat {
 
 /// Returns once all processes have come; each must have its Heartbeat. Throws LostRank where one does not come in time
 /// or has gone meanwhile.
-void meet(const StorePtr& store, const Launch& launch, const WaitOptions& wait);
+void rendezvous(const StorePtr& store, const Launch& launch, const WaitOptions& wait);
 
 /// The address at which the others reach this process: that from which it reaches MASTER_ADDR itself; for process 0
 /// the one that the others use.

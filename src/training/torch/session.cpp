@@ -8,16 +8,17 @@
 
 #include "base/atomic_file.h"
 #include "training/recipe/options.h"
+#include "training/torch/rendezvous.h"
 
 namespace fib::training {
 namespace {
 
 /// "attention = "full" (the run has "fibottention")"
-std::string differences(const Recipe& asked, const Recipe& stored) {
+std::string differences(const Recipe& asked, const Recipe& stored, const char* whose = "the run") {
   std::string text;
   for (const std::string& key : differing_keys(asked, stored)) {
     const Option& option = find_option(key);
-    text += fmt::format("{}{} = {} (the run has {})", text.empty() ? "" : ", ", key, to_toml(option.get(asked)),
+    text += fmt::format("{}{} = {} ({} has {})", text.empty() ? "" : ", ", key, to_toml(option.get(asked)), whose,
                         to_toml(option.get(stored)));
   }
   return text;
@@ -52,7 +53,29 @@ Session::Session(const SessionOptions& options, const Launch& launch, const Wait
   Recipe shared;
   read_toml(shared, broadcast_text(group_, write_toml(recipe_)), "the recipe of process 0");
   recipe_ = shared;
+  require_same(options);
   finished_ = agreed(directory_ && std::filesystem::exists(options.out / options.result));
+}
+
+/// Each says what is wrong with itself, and the others who it is: gradients of different models would add up to none.
+void Session::require_same(const SessionOptions& options) {
+  const std::string first_build = broadcast_text(group_, options.build);
+  std::string wrong;
+  if (options.build != first_build)
+    wrong = fmt::format("it is {}, and process 0 is {}", options.build, first_build);
+  else if (!group_.is_first())
+    wrong = differences(options.asked(options.resume ? recipe_ : options.base), recipe_, "process 0");
+  const at::Tensor marks = at::zeros({rank_.world}, at::kLong);
+  if (!wrong.empty()) marks[rank_.rank] = 1;
+  group_.sum(marks);
+  std::vector<int> others;
+  for (int rank = 0; rank < rank_.world; ++rank)
+    if (marks[rank].item<int64_t>() != 0) others.push_back(rank);
+  if (!wrong.empty())
+    throw std::invalid_argument(fmt::format("process {} cannot take part in this run: {}", rank_.rank, wrong));
+  if (!others.empty())
+    throw std::invalid_argument(
+        fmt::format("{} cannot take part in this run: another build, or asked for another recipe", ranks_text(others)));
 }
 
 /// What the first process says, in all of them.

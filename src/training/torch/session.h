@@ -16,15 +16,18 @@ struct SessionOptions {
   int64_t threads = 0;  ///< of each process; 0: the recipe's, or the cores divided among the processes of this machine
   Recipe base = {};     ///< what a new run begins with
   std::string result = "summary.json";                  ///< the file whose being there says that the run is finished
+  std::string build = "";                               ///< version and commit, which all processes must share
   std::vector<TaskRow> tasks = classification_tasks();  ///< that a recipe can name
   /// What is asked for on top of a recipe: of `base`, or of the run that is resumed.
   std::function<Recipe(const Recipe&)> asked = [](const Recipe& recipe) { return recipe; };
 };
 
-/// The first process alone sees the directory; the others get the recipe from it.
+/// The first process alone sees the directory; the others get the recipe from it, and must have been asked for the
+/// same.
 class Session {
  public:
-  /// Waits for the other processes. Throws std::invalid_argument where directory and options do not go together.
+  /// Waits for the other processes. Throws std::invalid_argument where directory and options do not go together, and in
+  /// every process where one is of another build or was asked for another recipe.
   Session(const SessionOptions& options, const Launch& launch, const WaitOptions& wait);
 
   /// Makes model and data, and reads the checkpoint of a run that is resumed.
@@ -44,6 +47,7 @@ class Session {
  private:
   void open_directory(const SessionOptions& options, const Launch& launch);
   bool agreed(bool first_says);
+  void require_same(const SessionOptions& options);
   bool resumes();
 
   ProcessGroup group_;

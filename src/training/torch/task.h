@@ -15,11 +15,27 @@
 #include "base/cancel.h"
 #include "base/safetensors.h"
 #include "training/recipe/recipe.h"
-#include "training/run/figures.h"
+#include "training/run/metrics.h"
 #include "training/torch/process_group.h"
-#include "training/torch/step_hook.h"
 
 namespace fib::training {
+
+// ---- What takes part in every step of a run beside the model and its optimizer
+
+class StepHook {
+ public:
+  virtual ~StepHook() = default;
+  /// Added to the loss of a step.
+  virtual at::Tensor penalty() = 0;
+  /// Gradients of a step are there; parameters are still those they belong to.
+  virtual void collect(ProcessGroup& group) = 0;
+  /// Step `step`, counted from 0, of `steps` is done.
+  virtual void stepped(int64_t step, int64_t steps) = 0;
+  /// All that a resumed run needs, the same in every process: the tensor itself, which may be written to.
+  virtual at::Tensor state() = 0;
+};
+
+// ---- Tasks
 
 /// Some samples as tensors, each with the samples along its first dimension. What each tensor is, the task knows.
 struct TaskBatch {
@@ -53,8 +69,8 @@ enum class Split { validation, test };
 
 /// What a task says about itself.
 struct TaskFacts {
-  std::string samples = "images";  ///< what they are called
-  std::string judged_by = {};      ///< what those of an evaluation are called, where it is something else
+  std::string samples = "images";    ///< what they are called
+  std::string evaluation_unit = {};  ///< what those of an evaluation are called, where it is something else
   int64_t train = 0, validation = 0, test = 0;
   Score score{};
   bool judges_averages_only = false;      ///< evaluations are too expensive for both kinds of weights
@@ -76,6 +92,11 @@ class Task {
   /// Blocks of each stage of the network, for layer_decay.
   virtual std::vector<int64_t> stages() const = 0;
   virtual TaskFacts facts() const = 0;
+
+  /// Before the first step of a run, and not again where it is resumed after that: may change the network, the same way
+  /// in every process. What it has done goes to `tell`, a line each.
+  virtual void begin(ProcessGroup& /*group*/, const EvaluationHooks& /*hooks*/,
+                     const std::function<void(const std::string&)>& /*tell*/) {}
 
   virtual int64_t steps_per_epoch() const = 0;
   /// Begins an epoch at any of its steps. Batches depend on the recipe, the epoch and the step alone.

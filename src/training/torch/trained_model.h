@@ -45,9 +45,9 @@ struct TrainedModel {
   DatasetPtr dataset = nullptr;       ///< the test set; null where none was asked for
   PipelineConfig view{};
   int64_t batch = 16;
-  std::vector<std::string> class_names{};     ///< empty where nobody told them
+  std::vector<std::string> class_names{};     ///< empty: unset
   std::string view_source{};                  ///< who told how images are shown: "the weights", …
-  std::vector<std::string> contradictions{};  ///< one line for each thing that a person and the weights say differently
+  std::vector<std::string> contradictions{};  ///< one line for each option that conflicts with the weights' metadata
 
   /// Batches of these images, in their order.
   std::unique_ptr<Loader> loader(const DatasetPtr& images) const;
@@ -55,7 +55,7 @@ struct TrainedModel {
   std::string input_text() const { return info().input_text(); }
 };
 
-/// Throws std::invalid_argument where nobody says which model it is or what is said does not fit, std::runtime_error
+/// Throws std::invalid_argument where the model is unset or an option conflicts with the weights, std::runtime_error
 /// where a file cannot be read or a directory holds no run or not these weights. The best weights of a run without a
 /// validation set are its last ones, those of a search for channels to prune what it left.
 TrainedModel open_model(const ModelRequest& request);

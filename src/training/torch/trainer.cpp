@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/stopwatch.h"
+#include "base/measure.h"
 
 namespace fib::training {
 
@@ -28,7 +28,7 @@ RunFacts Trainer::facts() {
           .attention = recipe().model.attention,
           .data = recipe().data.source,
           .samples = task.samples,
-          .judged_by = task.judged_by.empty() ? task.samples : task.judged_by,
+          .evaluation_unit = task.evaluation_unit.empty() ? task.samples : task.evaluation_unit,
           .parameters = step_.parameters().parameters(),
           .train_samples = task.train,
           .validation_samples = task.validation,
@@ -44,12 +44,11 @@ RunFacts Trainer::facts() {
 Trainer::Outcome Trainer::run() {
   if (directory_ != nullptr && !log_) log_.emplace(directory_->files(), state_.log);
   // A run that was killed while it saved may have weights beside its state that are one checkpoint older.
-  if (saved_step_ < 0)
-    save();
-  else if (directory_ != nullptr)
-    export_weights();
+  const bool fresh = saved_step_ < 0;
+  if (!fresh && directory_ != nullptr) export_weights();
   observer_.started(facts());
   try {
+    if (fresh) begin();
     return run_epochs();
   } catch (const Cancelled&) {
     return Outcome::stopped;
@@ -58,6 +57,13 @@ Trainer::Outcome Trainer::run() {
     throw LostRank(fmt::format("{}; step {} is saved in '{}', continue with --resume", error.what(), saved_step_,
                                directory_->files().root.string()));
   }
+}
+
+void Trainer::begin() {
+  experiment_.task->begin(group_, {.progress = {}, .cancel = cancel_},
+                          [&](const std::string& line) { observer_.noted(line); });
+  step_.begin_from_here();
+  save();
 }
 
 Trainer::Outcome Trainer::run_epochs() {

@@ -43,6 +43,7 @@ class Trainer {
   RunFacts facts();
   bool evaluation_due(int64_t epoch) const;
   int64_t evaluation_samples();
+  void begin();
   Outcome run_epochs();
 
   // trainer.cpp

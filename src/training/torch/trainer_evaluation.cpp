@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/units.h"
+#include "base/measure.h"
 #include "kernels/machine.h"
 #include "training/torch/trainer.h"
 
@@ -80,7 +80,7 @@ Evaluation Trainer::evaluate_weights(Split split, bool averaged) {
 void Trainer::report(const EvaluationFacts& facts) {
   nlohmann::ordered_json line = {
       {"step", state_.step}, {"epoch", facts.epoch}, {"split", facts.split}, {"weights", facts.weights}};
-  for (const Figure& figure : facts.result.figures) line[figure.name] = figure.value;
+  for (const Metric& metric : facts.result.metrics) line[metric.name] = metric.value;
   if (log_) log_->add(facts.split + "/" + facts.weights, line);
   observer_.evaluated(facts);
 }
@@ -121,7 +121,7 @@ Summary Trainer::summary(const EvaluationFacts& tested) {
   const RunFacts run = facts();
   Summary s{.task = recipe().run.task,
             .samples = run.samples,
-            .judged_by = run.judged_by,
+            .evaluation_unit = run.evaluation_unit,
             .score = experiment_.task->facts().score,
             .model = run.model,
             .attention = run.attention,
@@ -139,7 +139,7 @@ Summary Trainer::summary(const EvaluationFacts& tested) {
             .train_seconds = state_.train_seconds,
             .peak_memory_mb = peak_memory_mb()};
   if (!state_.best.weights.empty())
-    s.validation = {.evaluation = {.samples = run.validation_samples, .figures = {{s.score.name, state_.best.score}}},
+    s.validation = {.evaluation = {.samples = run.validation_samples, .metrics = {{s.score.name, state_.best.score}}},
                     .weights = state_.best.weights,
                     .epoch = state_.best.epoch};
   add_speed(s);

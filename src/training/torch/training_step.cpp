@@ -2,6 +2,7 @@
 #include "training/torch/training_step.h"
 
 #include "base/rng.h"
+#include "ops/layers.h"
 
 namespace fib::training {
 namespace {
@@ -23,14 +24,19 @@ TrainingStep::TrainingStep(Task& task, StepHook* hook, const Recipe& recipe, Pro
       hook_(hook),
       seed_(static_cast<uint64_t>(recipe.run.seed)),
       parts_(recipe.optimizer.accumulate),
+      bfloat16_(recipe.run.precision == "bf16"),
       group_(group),
       parameters_(task.network()),
       optimizer_(parameters_, parameter_groups(parameters_, group_options(task, recipe.optimizer)),
                  OptimizerOptions::of(recipe.optimizer, recipe.ema)),
       reducer_(parameters_, group) {
-  // The same everywhere already, unless machines differ in how they compute or which weights they were given.
+  begin_from_here();
+}
+
+/// Values are the same everywhere already, unless machines differ in how they compute or which weights they were given.
+void TrainingStep::begin_from_here() {
   group_.broadcast(parameters_.values());
-  if (optimizer_.averages()) group_.broadcast(optimizer_.average());
+  if (optimizer_.averages()) optimizer_.average().copy_(parameters_.values());
 }
 
 TrainingStep::Loss TrainingStep::gradients(const TaskBatch& batch, int64_t step, bool stop) {
@@ -45,12 +51,17 @@ TrainingStep::Loss TrainingStep::gradients(const TaskBatch& batch, int64_t step,
   return {.mean = sums[0].item<double>() / group_.world(), .stop = sums[1].item<double>() > 0};
 }
 
+at::Tensor TrainingStep::loss_of(const TaskBatch& part) {
+  const ops::Bfloat16Products products(bfloat16_);
+  return task_.loss(part);
+}
+
 /// The mean loss of this process's part of the batch; gradients are summed over processes.
 double TrainingStep::backward(const TaskBatch& batch) {
   double sum = 0;
   for (int64_t part = 0; part < parts_; ++part) {
     if (part + 1 == parts_) reducer_.arm();
-    at::Tensor loss = task_.loss(batch.part(part, parts_));
+    at::Tensor loss = loss_of(batch.part(part, parts_));
     if (hook_ != nullptr) loss = loss + hook_->penalty();
     loss = loss / static_cast<double>(parts_);
     loss.backward();

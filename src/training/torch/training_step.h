@@ -24,16 +24,21 @@ class TrainingStep {
   /// Changes the parameters; the norm of the gradient before clipping. Where it is not finite nothing was changed.
   double update(double lr) { return optimizer_.step(lr, 1.0 / group_.world()); }
 
+  /// The network's values are what the run begins with, in all processes.
+  void begin_from_here();
+
   FlatParameters& parameters() { return parameters_; }
   Optimizer& optimizer() { return optimizer_; }
 
  private:
+  at::Tensor loss_of(const TaskBatch& part);
   double backward(const TaskBatch& batch);
 
   Task& task_;
   StepHook* hook_;
   uint64_t seed_;
   int64_t parts_;
+  bool bfloat16_;
   ProcessGroup& group_;
   FlatParameters parameters_;
   Optimizer optimizer_;

@@ -148,13 +148,13 @@ TEST(ArmWorlds, are_the_same_for_the_same_seed) {
     two->step(action_to({{0, 0, 1}, downward(0)}), ArmActions::absolute);
     for (ArmWorld* world : {one.get(), two.get()}) world->start(task.start(5));
     EXPECT_EQ(one->recorded_state(), two->recorded_state());
-    const ArmSeen a = one->seen(one->snapshot()), b = two->seen(two->snapshot());
+    const ArmObservation a = one->observe(one->snapshot()), b = two->observe(two->snapshot());
     EXPECT_EQ(a.agentview, b.agentview);
     EXPECT_EQ(a.eye_in_hand, b.eye_in_hand);
     EXPECT_EQ(a.agentview.size(), size_t{84} * 84 * 3);
     EXPECT_NE(a.agentview, a.eye_in_hand);
     two->start(task.start(6));
-    EXPECT_NE(two->seen(two->snapshot()).agentview, a.agentview);
+    EXPECT_NE(two->observe(two->snapshot()).agentview, a.agentview);
   }
 }
 
@@ -162,7 +162,7 @@ TEST(ArmWorlds, are_the_same_for_the_same_seed) {
 TEST(ArmWorlds, see_what_they_compute) {
   const auto world = plain_world("can");
   world->start(find_arm_task("can").start(3));
-  const ArmSeen seen = world->seen(world->snapshot());
+  const ArmObservation seen = world->observe(world->snapshot());
   for (size_t k = 0; k < 3; ++k) EXPECT_NEAR(seen.eef_pos[k], world->state().gripper.position[k], 1e-9);
   EXPECT_EQ(seen.gripper_qpos, world->state().fingers);
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "robots/replay.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "robots/pusht.h"
 #include "robots/recording.h"
 
 namespace fib::robots {

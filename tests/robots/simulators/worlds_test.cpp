@@ -24,7 +24,7 @@ bool arms_are_built() {
 TEST(Robots, are_moved_by_policies_that_see_what_they_show) {
   for (const Robot& robot : robots()) {
     EXPECT_EQ(&find_robot(robot.name), &robot);
-    const auto fits = [&](const Policy& policy) { return policy.task.name == robot.seen_as; };
+    const auto fits = [&](const Policy& policy) { return policy.task.name == robot.policy_task; };
     EXPECT_GE(std::ranges::count_if(policies(), fits), 3) << robot.name;
   }
   EXPECT_FALSE(is_robot("classification"));
@@ -48,10 +48,10 @@ TEST(RobotWorlds, of_pusht_show_what_the_simulator_shows) {
     EXPECT_EQ(step.reward, same.step(target).reward);
   }
   EXPECT_FALSE(same.scene().contacts.empty());
-  const std::vector<SeenValue> seen = world->seen(world->moment());
+  const std::vector<ObservedValue> seen = world->observe(world->state());
   EXPECT_EQ(seen[0].numbers, (std::vector<double>{same.state().agent.x, same.state().agent.y}));
   EXPECT_EQ(seen[1].image, draw_image(same.scene()));
-  EXPECT_EQ(world->frame(world->moment()), draw_canvas(same.scene()));
+  EXPECT_EQ(world->frame(world->state()), draw_canvas(same.scene()));
 }
 
 /// The expert's actions in a policy's ten numbers lead to the expert's end.
@@ -73,7 +73,7 @@ TEST(RobotWorlds, of_arms_take_rotations_in_six_numbers) {
     EXPECT_EQ(step.done, step.reward > 0);
   }
   EXPECT_EQ(best, 1);
-  const std::vector<SeenValue> seen = world->seen(world->moment());
+  const std::vector<ObservedValue> seen = world->observe(world->state());
   const RobotTask& task = find_policy("arm_small").task;
   ASSERT_EQ(seen.size(), task.observations.size());
   for (size_t i = 0; i < seen.size(); ++i) {

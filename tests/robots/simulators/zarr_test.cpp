@@ -6,6 +6,7 @@
 
 #include <limits>
 
+#include "bench/measure.h"
 #include "robots/demonstrations.h"
 #include "robots/recording.h"
 
@@ -123,9 +124,29 @@ TEST_F(Recording, names_a_missing_chunk) {
 }
 
 TEST_F(Recording, announces_what_it_likes_and_takes_memory_for_what_is_there) {
-  json header = test::zarr_header("<f4", {INT64_MAX / 40, 5}, 5);
-  test::write_file(folder_ / "data/state/.zarray", header.dump());
+  test::write_file(folder_ / "data/state/.zarray", test::zarr_header("<f4", {1000000, 5}, 5).dump());
   EXPECT_TRUE(mentions(error(), "data/state: chunk 4.0 is missing"));
+  test::write_file(folder_ / "data/state/.zarray", test::zarr_header("<f4", {INT64_MAX / 40, 5}, 5).dump());
+  EXPECT_TRUE(mentions(error(), "data/state: 230584300921369395 rows; accepted: up to 1000000"));
+}
+
+/// Chunks of zeros: 64 MB of states in a file of 300 KB, as often as it is copied.
+TEST_F(Recording, a_bomb_is_refused_before_it_is_unpacked) {
+  constexpr int64_t kRows = 3'000'000, kChunks = 20;
+  const std::string bomb = test::blosc_bytes(std::string(static_cast<size_t>(kRows) * 5 * 4, '\0'), 4);
+  EXPECT_LT(bomb.size(), size_t{1} << 20);
+  test::write_file(folder_ / "data/state/.zarray", test::zarr_header("<f4", {kRows * kChunks, 5}, kRows).dump());
+  for (int64_t i = 0; i < kChunks; ++i) test::write_file(folder_ / "data/state" / (std::to_string(i) + ".0"), bomb);
+  const bench::PeakMemory memory;
+  EXPECT_TRUE(mentions(error(), "60000000 rows; accepted: up to 1000000"));
+  EXPECT_LT(memory.growth().value_or(0), 32 << 20);
+}
+
+TEST_F(Recording, an_episode_of_a_million_images_is_refused) {
+  EXPECT_TRUE(mentions(error_of([&] {
+                         read_images(folder_.path(), {0, 1'000'000});
+                       }),
+                       "an episode of 1000000 images; accepted: up to 10000"));
 }
 
 TEST_F(Recording, is_not_waited_for_where_it_is_a_pipe) {

@@ -9,7 +9,6 @@
 #include "robots/recording.h"
 #include "robots/torch/mini_policy.h"
 #include "robots/torch/rollout.h"
-#include "robots/torch/trained_policy.h"
 #include "training/recipe/options.h"
 #include "training/torch/training_step.h"
 
@@ -30,12 +29,13 @@ class Cloning : public testing::Test {
     recording_ = open_recording(find_robot("pusht"), "zarr:" + folder_.path().string());
   }
 
-  RobotLimits limits() const { return RobotLimits::of(*recording_, mini_task()); }
+  RobotNormalizer normalizer() const { return RobotNormalizer::of(*recording_, mini_task()); }
 
   CloningData data() const {
-    CloningData data{.limits = limits(), .training = nullptr, .validation = nullptr};
-    data.training = std::make_unique<Recording>(*recording_, std::vector<int64_t>{0, 1}, mini_policy(), data.limits);
-    data.validation = std::make_unique<Recording>(*recording_, std::vector<int64_t>{0}, mini_policy(), data.limits);
+    CloningData data{.normalizer = normalizer(), .training = nullptr, .validation = nullptr};
+    data.training =
+        std::make_unique<Recording>(*recording_, std::vector<int64_t>{0, 1}, mini_policy(), data.normalizer);
+    data.validation = std::make_unique<Recording>(*recording_, std::vector<int64_t>{0}, mini_policy(), data.normalizer);
     return data;
   }
 
@@ -68,9 +68,9 @@ std::vector<size_t> first_numbers(int64_t count) {
 
 /// Every window, element by element: rows clamped to the episode, normalized one at a time, pixels averaged by hand.
 TEST_F(Cloning, windows_are_those_of_a_slow_sampler) {
-  const RobotLimits limits = this->limits();
-  const Recording recording(*recording_, std::vector<int64_t>{0, 1}, mini_policy(), limits);
-  const Limits& agent = limits.observed.at("agent_pos");
+  const RobotNormalizer normalizer = this->normalizer();
+  const Recording recording(*recording_, std::vector<int64_t>{0, 1}, mini_policy(), normalizer);
+  const Normalizer& agent = normalizer.observed.at("agent_pos");
   std::vector<Window> slow;
   for (const Episode& episode : all_.episodes)
     for (int64_t start = episode.begin - 1; start + 16 <= episode.end + 7; ++start) slow.push_back({episode, start});
@@ -80,7 +80,7 @@ TEST_F(Cloning, windows_are_those_of_a_slow_sampler) {
     const auto b = static_cast<int64_t>(w);
     for (int64_t k = 0; k < 16; ++k) {
       const Point action = all_.actions[static_cast<size_t>(slow[w].row(k))];
-      const double x = limits.action.scale()[0] * action.x + limits.action.offset()[0];
+      const double x = normalizer.action.scale()[0] * action.x + normalizer.action.offset()[0];
       EXPECT_NEAR(batch.actions[b][k][0].item<double>(), x, 1e-6);
     }
     for (int64_t k = 0; k < 2; ++k) {
@@ -96,16 +96,16 @@ TEST_F(Cloning, windows_are_those_of_a_slow_sampler) {
   }
 }
 
-TEST_F(Cloning, limits_survive_as_text) {
-  const RobotLimits made = limits(), again = RobotLimits::from_json(made.to_json(), mini_task());
+TEST_F(Cloning, normalizer_survives_as_text) {
+  const RobotNormalizer made = normalizer(), again = RobotNormalizer::from_json(made.to_json(), mini_task());
   for (size_t d = 0; d < 2; ++d) {
     EXPECT_EQ(again.action.scale()[d], made.action.scale()[d]);
     EXPECT_EQ(again.observed.at("agent_pos").offset()[d], made.observed.at("agent_pos").offset()[d]);
   }
   for (const char* wrong : {"", "{}", "[1]", R"({"agent_pos":{"scale":["x"],"offset":[]},"action":1})"})
-    EXPECT_TRUE(mentions(test::error_of([&] { RobotLimits::from_json(wrong, mini_task()); }),
+    EXPECT_TRUE(mentions(test::error_of([&] { RobotNormalizer::from_json(wrong, mini_task()); }),
                          "limits of agent_pos and action"));
-  EXPECT_TRUE(mentions(test::error_of([] { Limits::from({0, 1}, {0, 0}, 2); }), "no scale of 0"));
+  EXPECT_TRUE(mentions(test::error_of([] { Normalizer::from({0, 1}, {0, 0}, 2); }), "no scale of 0"));
 }
 
 std::vector<TaskBatch> batches(CloningTask& task, int64_t epoch, int64_t first_step) {
@@ -169,17 +169,17 @@ TEST_F(Cloning, episodes_depend_on_their_seed_alone) {
   torch::manual_seed(5);
   DiffusionPolicy policy(mini_policy(), AttentionSpec::parse("full"));
   const Robot& robot = find_robot("pusht");
-  const Rollout together = roll_out(policy, robot, limits(), {.seeds = {7, 8}, .sampler = "ddim:2"});
-  const Rollout alone = roll_out(policy, robot, limits(), {.seeds = {8}, .sampler = "ddim:2"});
+  const Rollout together = roll_out(policy, robot, normalizer(), {.seeds = {7, 8}, .sampler = "ddim:2"});
+  const Rollout alone = roll_out(policy, robot, normalizer(), {.seeds = {8}, .sampler = "ddim:2"});
   EXPECT_EQ(together.decisions, 38);
   EXPECT_EQ(together.steps(), 600);
   for (size_t i = 0; i <= 8; ++i) {
     for (size_t k = 0; k < 2; ++k)  // the agent's place
-      EXPECT_NEAR(together.episodes[1].moments[i][k], alone.episodes[0].moments[i][k], 1e-2);
+      EXPECT_NEAR(together.episodes[1].states[i][k], alone.episodes[0].states[i][k], 1e-2);
   }
-  EXPECT_EQ(roll_out(policy, robot, limits(), {.seeds = {8}, .sampler = "ddim:2"}).scores(), alone.scores());
-  EXPECT_TRUE(mentions(test::error_of([&] { roll_out(policy, robot, limits(), {.seeds = {8}, .sampler = "euler"}); }),
-                       "ddim:K"));
+  EXPECT_EQ(roll_out(policy, robot, normalizer(), {.seeds = {8}, .sampler = "ddim:2"}).scores(), alone.scores());
+  EXPECT_TRUE(mentions(
+      test::error_of([&] { roll_out(policy, robot, normalizer(), {.seeds = {8}, .sampler = "euler"}); }), "ddim:K"));
 }
 
 /// The directory of a run with untrained weights of the small policy.
@@ -198,14 +198,14 @@ class PolicyRun : public Cloning {
   test::TemporaryDirectory run_;
 };
 
-TEST_F(PolicyRun, is_opened_with_its_weights_and_limits) {
+TEST_F(PolicyRun, is_opened_with_its_weights_and_normalizer) {
   write_config("pusht");
   DiffusionPolicy policy(find_policy("pusht_small"), AttentionSpec::parse("full"));
-  models::save_weights(policy, run_ / "ema.safetensors", {{"limits", limits().to_json()}});
+  models::save_weights(policy, run_ / "ema.safetensors", {{"limits", normalizer().to_json()}});
   const TrainedPolicy opened = open_policy(run_.path());
   EXPECT_EQ(opened.weights, "ema.safetensors");
   EXPECT_FALSE(opened.policy->is_training());
-  EXPECT_EQ(opened.limits.to_json(), limits().to_json());
+  EXPECT_EQ(opened.normalizer.to_json(), normalizer().to_json());
   const auto want = policy.parameters(), have = opened.policy->parameters();
   ASSERT_EQ(have.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(at::equal(have[i], want[i]));
@@ -218,7 +218,7 @@ TEST_F(PolicyRun, is_refused_in_one_line) {
   write_config("pusht");
   EXPECT_TRUE(mentions(refusal(), "has no weights yet"));
   DiffusionPolicy other(mini_policy(), AttentionSpec::parse("full"));
-  models::save_weights(other, run_ / "ema.safetensors", {{"limits", limits().to_json()}});
+  models::save_weights(other, run_ / "ema.safetensors", {{"limits", normalizer().to_json()}});
   EXPECT_TRUE(mentions(refusal(), "the weights do not fit pusht_small"));
   models::save_weights(other, run_ / "ema.safetensors");
   EXPECT_TRUE(mentions(refusal(), "do not tell the limits"));

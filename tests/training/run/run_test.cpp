@@ -161,10 +161,10 @@ TEST(RunDirectory, says_what_is_wrong_with_the_place) {
 
 Summary sample_summary() {
   Summary s{.model = "vit", .attention = "full", .data = "mnist", .seed = 3, .parameters = 10, .train_samples = 100};
-  s.test = {.evaluation = {.samples = 50, .figures = {{"top1", 0.5}, {"top5", 0.75}, {"loss", 1.5}}, .seconds = 2},
+  s.test = {.evaluation = {.samples = 50, .metrics = {{"top1", 0.5}, {"top5", 0.75}, {"loss", 1.5}}, .seconds = 2},
             .weights = "ema",
             .epoch = 4};
-  s.validation = {.evaluation = {.samples = 20, .figures = {{"top1", 0.6}}}, .weights = "ema", .epoch = 4};
+  s.validation = {.evaluation = {.samples = 20, .metrics = {{"top1", 0.6}}}, .weights = "ema", .epoch = 4};
   s.attention_cost = {0.9, 0.8};
   s.speed = {.samples_per_second = 10, .step_ms = 3, .data_wait_ms = 1, .attention_ms = 2};
   return s;

@@ -8,7 +8,9 @@
 
 #include "files.h"
 #include "models/torch/weights.h"
+#include "ops/layers.h"
 #include "ops/support.h"
+#include "training/torch/adaptation_layers.h"
 #include "training/torch/training_step.h"
 
 namespace fib::training {
@@ -148,6 +150,117 @@ TEST(Adaptation, costs_nothing_before_the_first_pair_fades) {
   };
   EXPECT_LT(std::abs(loss(0)), 1e-3 * loss(1)) << "but for rounding: passes with and without gradients differ in it";
   EXPECT_TRUE(logits_of(*task.model()).equal(logits_of(*mini("fibottention")))) << "it is judged as the sparse model";
+}
+
+/// The weights W [F+1,D] that minimize the squares of all rows at once, the penalty's as rows of their own.
+at::Tensor least_squares(const at::Tensor& x, const at::Tensor& y, const at::Tensor& counts, const at::Tensor& start,
+                         double penalty) {
+  const at::Tensor ones = at::cat({x, at::ones({x.size(0), 1}, at::kDouble)}, 1), root = counts.sqrt().unsqueeze(1);
+  const double mean_diagonal =
+      (ones * ones * counts.unsqueeze(1)).sum().item<double>() / static_cast<double>(ones.size(1));
+  const double scale = std::sqrt(penalty * mean_diagonal);
+  const at::Tensor rows = at::cat({ones * root, scale * at::eye(ones.size(1), at::kDouble)});
+  const at::Tensor wanted = at::cat({y * root, scale * start});
+  return std::get<0>(at::linalg_lstsq(rows, wanted));
+}
+
+TEST(Ridge, solves_the_weighted_least_squares_problem) {
+  torch::manual_seed(3);
+  const at::Tensor x = torch::randn({40, 5}, at::kDouble), y = torch::randn({40, 3}, at::kDouble);
+  const at::Tensor counts = torch::rand({40}, at::kDouble) + 0.5;
+  const at::Tensor weight = torch::randn({3, 5}), bias = torch::randn({3});
+  for (const double penalty : {1e-6, 0.1, 10.0}) {
+    Ridge ridge(weight, bias);
+    ridge.add(x.narrow(0, 0, 15), y.narrow(0, 0, 15), counts.narrow(0, 0, 15));
+    ridge.add(x.narrow(0, 15, 25), y.narrow(0, 15, 25), counts.narrow(0, 15, 25));
+    const Ridge::Solution got = ridge.solve(penalty);
+    const at::Tensor start = at::cat({weight.t(), bias.unsqueeze(0)}).to(at::kDouble);
+    const at::Tensor want = least_squares(x, y, counts, start, penalty);
+    EXPECT_LT(largest(got.weight.t() - want.narrow(0, 0, 5)), 1e-5) << penalty;
+    EXPECT_LT(largest(got.bias - want[5]), 1e-5) << penalty;
+  }
+}
+
+double missed_tokens(models::Model& student, models::Model& teacher) {
+  const at::NoGradGuard no_grad;
+  return (student.tokens(images()) - teacher.tokens(images())).square().mean().item<double>();
+}
+
+TEST(FittedProjections, bring_the_tokens_closer_to_the_teachers) {
+  const models::ModelPtr teacher = mini("full"), student = mini("fibottention");
+  const double before = missed_tokens(*student, *teacher);
+  int layers = 0;
+  fit_projections(*student, *teacher, {images(), images()}, {.penalty = 1e-4, .class_weight = 1}, [&] { ++layers; });
+  EXPECT_EQ(layers, 3);
+  EXPECT_LT(missed_tokens(*student, *teacher), before);
+}
+
+TEST(FittedProjections, leave_dense_layers_and_all_else_alone) {
+  const models::ModelPtr teacher = mini("full"), student = mini("fibottention", "1");
+  fit_projections(*student, *teacher, {images()}, {}, [] {});
+  for (const auto& item : student->named_parameters()) {
+    const bool fitted = item.key().starts_with("blocks.1.attn.proj.");
+    EXPECT_EQ(item.value().equal(teacher->named_parameters()[item.key()]), !fitted) << item.key();
+  }
+}
+
+TEST(FittedProjections, need_a_chain_of_blocks) {
+  const models::ModelPtr mvit = models::make("mini_mvitv2");
+  const std::string error = test::error_of([&] { fit_projections(*mvit, *mvit, {images()}, {}, [] {}); });
+  EXPECT_TRUE(mentions(error, "use adapt_ridge 0")) << error;
+}
+
+TEST(BranchDistance, is_what_single_layers_miss_on_the_teachers_tokens) {
+  const models::ModelPtr teacher = mini("full"), student = mini("fibottention", "1");
+  EXPECT_LT(branch_distance(*mini("fibottention", "1"), *student, images()).item<double>(), 1e-9) << "but for rounding";
+
+  const at::NoGradGuard no_grad;
+  BlockWatch watch(*teacher, /*branches=*/true);
+  teacher->forward(images());
+  const at::Tensor want = watch.views[1].branch;
+  const at::Tensor missed = blocks_of(*student)[1]->attention_branch(watch.views[0].output) - want;
+  const auto square = [](const at::Tensor& t) {
+    double patches = 0, cls = 0;
+    for (int64_t token = 0; token < t.size(1); ++token)
+      (token == 0 ? cls : patches) += t.select(1, token).square().mean().item<double>();
+    return (patches / static_cast<double>(t.size(1) - 1) + cls) / 2;
+  };
+  EXPECT_NEAR(branch_distance(*student, *teacher, images()).item<double>(), square(missed) / square(want), 1e-5);
+}
+
+TEST(BranchDistance, passes_no_gradient_from_block_to_block) {
+  const models::ModelPtr teacher = mini("full"), student = mini("fibottention", "1");
+  branch_distance(*student, *teacher, images()).backward();
+  for (const auto& item : student->named_parameters()) {
+    const bool learns = item.key().starts_with("blocks.1.attn.") || item.key().starts_with("blocks.1.norm1.");
+    EXPECT_EQ(item.value().grad().defined(), learns) << item.key();
+  }
+}
+
+TEST(Bfloat16Products, leave_parameters_and_the_loss_in_float32) {
+  AdaptationTask task(small_adaptation(), mini("fibottention"), {mini("full"), {}});
+  const TaskBatch batch{{images(), at::full({4}, 1.0, at::kDouble)}};
+  const double exact = task.loss(batch).item<double>();
+  at::Tensor loss;
+  {
+    const ops::Bfloat16Products products(true);
+    EXPECT_TRUE(ops::has_bfloat16_products());
+    EXPECT_EQ(ops::linear(images(), torch::randn({8, 64}), {}).scalar_type(), at::kBFloat16);
+    loss = task.loss(batch);
+  }
+  EXPECT_FALSE(ops::has_bfloat16_products());
+  loss.backward();
+  EXPECT_EQ(loss.scalar_type(), at::kFloat);
+  EXPECT_NE(loss.item<double>(), exact);
+  EXPECT_NEAR(loss.item<double>(), exact, 0.02 * exact + 1e-3);
+  for (const auto& item : task.model()->named_parameters()) EXPECT_EQ(item.value().grad().scalar_type(), at::kFloat);
+}
+
+TEST(Adaptation, cannot_fit_projections_to_pairs_that_still_fade) {
+  Recipe recipe = small_adaptation();
+  recipe.adapt.ridge_images = 4;
+  const std::string error = test::error_of([&] { AdaptationTask(recipe, mini("fibottention"), {mini("full"), {}}); });
+  EXPECT_TRUE(mentions(error, "adapt_fade_fraction 0")) << error;
 }
 
 TEST(Adaptation, refuses_blocks_that_it_cannot_watch) {

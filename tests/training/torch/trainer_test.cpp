@@ -138,7 +138,7 @@ class Regression : public Task {
   at::Tensor loss(const TaskBatch& batch) override { return (net_(batch.tensors[0]) - batch.tensors[1]).pow(2).mean(); }
   Evaluation evaluate(Split, ProcessGroup&, const EvaluationHooks&) override {
     const EvalMode eval_mode(*net_);
-    return {.samples = 4, .figures = {{"error", (net_->weight - 1).abs().max().item<double>()}}, .seconds = 1};
+    return {.samples = 4, .metrics = {{"error", (net_->weight - 1).abs().max().item<double>()}}, .seconds = 1};
   }
   TensorMetadata metadata() const override { return {{"kind", "regression"}}; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "data/clips/decoder.h"
+#include "data/clips/clip.h"
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -83,7 +83,16 @@ class ClipFile {
     av_dict_free(&options);
     container_.reset(container);
     check(result, "it is no video, or is damaged");
-    check(avformat_find_stream_info(container, nullptr), "it is no video, or is damaged");
+    probe_streams();
+  }
+
+  /// Probing decodes frames, which must not be larger than those that are wanted.
+  void probe_streams() {
+    std::vector<AVDictionary*> limits(container_->nb_streams);
+    for (AVDictionary*& limit : limits) av_dict_set_int(&limit, "max_pixels", kMaxFramePixels, 0);
+    const int result = avformat_find_stream_info(container_.get(), limits.empty() ? nullptr : limits.data());
+    for (AVDictionary*& limit : limits) av_dict_free(&limit);
+    check(result, "it is no video, or is damaged");
   }
 
   /// Not the cover of a song, which is a stream of one image.
@@ -95,8 +104,11 @@ class ClipFile {
       if (static_cast<int>(i) != best) container_->streams[i]->discard = AVDISCARD_ALL;
     }
     const AVCodecParameters& codec = *stream_->codecpar;
-    if (codec.width > 0 && codec.height > kMaxPixels / codec.width)
-      refuse(fmt::format("frames of {}x{} are too large", codec.width, codec.height));
+    if (codec.width <= 0 || codec.height <= 0)
+      refuse(fmt::format("no frame can be decoded, or they have more than {} pixels", kMaxFramePixels));
+    if (codec.height > kMaxFramePixels / codec.width)
+      refuse(fmt::format("frames of {}x{} are too large, accepted are up to {} pixels", codec.width, codec.height,
+                         kMaxFramePixels));
   }
 
   std::string name_;
@@ -236,6 +248,7 @@ class FrameStream {
     file_.check(avcodec_parameters_to_context(decoder_.get(), &parameters), "it cannot be decoded");
     decoder_->pkt_timebase = file_.stream().time_base;
     decoder_->thread_count = 1;  // clips are decoded side by side already
+    decoder_->max_pixels = kMaxFramePixels;
     file_.check(avcodec_open2(decoder_.get(), codec, nullptr), "it cannot be decoded");
   }
 
@@ -314,21 +327,16 @@ Image decode_from_start(const std::filesystem::path& path, const ClipIndex& inde
   return *std::move(image);
 }
 
-std::vector<Image> read_file_frames(const std::filesystem::path& path, const ClipIndex& index,
-                                    std::span<const size_t> numbers) {
-  std::vector<Image> images;
-  images.reserve(numbers.size());
+void read_file_frames(const std::filesystem::path& path, const ClipIndex& index, std::span<const size_t> numbers,
+                      const FrameVisitor& visit) {
   FrameStream stream(path, index);
   for (size_t i = 0; i < numbers.size(); ++i) {
-    if (i > 0 && numbers[i] == numbers[i - 1]) {
-      images.push_back(images.back());
-      continue;
-    }
     stream.approach(numbers[i]);
     std::optional<Image> image = stream.take(numbers[i]);
-    images.push_back(image ? *std::move(image) : decode_from_start(path, index, numbers[i]));
+    if (!image) image = decode_from_start(path, index, numbers[i]);
+    for (; i + 1 < numbers.size() && numbers[i + 1] == numbers[i]; ++i) visit(i, *image);
+    visit(i, *std::move(image));
   }
-  return images;
 }
 
 constexpr ClipDecoder kDecoder{index_file, read_file_frames};
