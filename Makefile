@@ -70,17 +70,23 @@ test-arm64: ## Kernels and engine built for arm64, their tests under qemu (not p
 	@JOBS=$(JOBS) scripts/test-arm64.sh
 
 .PHONY: fuzz
-fuzz: deps ## Fuzz everything that reads untrusted input, ten minutes in all (FUZZ_SECONDS=N for longer)
+fuzz: deps ## Fuzz all that reads untrusted input, and kernels beside the oracle: ten minutes (FUZZ_SECONDS=N)
 	@scripts/install-deps.sh sanitize
 	cmake --preset fuzz -DFIB_WERROR=$(WERROR)
 	cmake --build --preset fuzz -j $(JOBS)
-	ctest --preset fuzz
+	cmake --preset release -DFIB_BUILD_TESTS=ON -DFIB_WERROR=$(WERROR)
+	cmake --build --preset release -j $(JOBS) --target fuzz_differential
+	build/fuzz_differential --seconds $$(( $${FUZZ_SECONDS:-600} / 4 )) --seed $$(date +%s)
+	FUZZ_SECONDS=$$(( $${FUZZ_SECONDS:-600} * 3 / 4 )) ctest --preset fuzz
+
+.PHONY: test-faults
+test-faults: build ## Refuse every write, sync, rename, buffer and thread of seven commands in turn (half an hour)
+	FIB_FAULTS=all build/test_cli --gtest_filter='Faults*'
 
 .PHONY: package
-package: build ## A Debian package of the program, the library, its headers and the Python module
+package: build ## A Debian package of the program, the library, its headers and the Python module, and its SBOM
 	@scripts/install-deps.sh package
-	cd build && cpack -G DEB
-	lintian --fail-on error build/fibottention_*.deb
+	@scripts/package.sh
 
 .PHONY: bench
 bench: build ## Our kernel beside dense attention and memcpy, one run

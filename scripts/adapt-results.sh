@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The tables of "Adapting pretrained weights" in docs/results.md: the ViT-Ti of ImageNet with sparse attention, its own
-# weights and adapted ones. IMAGES and CHOOSE hold folders of images by class index. Of each class in IMAGES the last
-# image by name is tested on and the others are adapted with; images that CHOOSE has too are left out of both, and
-# decide in which order layers become sparse. Steps that are done are kept; a run that was stopped is resumed.
+# weights and adapted ones. IMAGES and CHOOSE hold folders of images by class index, which scripts/adapt-images.sh
+# divides; those of CHOOSE decide in which order layers become sparse. Steps that are done are kept; a run that was
+# stopped is resumed.
 # Usage: scripts/adapt-results.sh WEIGHTS IMAGES CHOOSE [DIRECTORY=runs/adapt]
 #   FIB_THREADS=1             threads
 #   ATTENTIONS="A B"          mechanisms that are adapted; all but the first in all layers
 #   SPARSE="12 8"             how many layers of the first one become sparse, in each of its runs
 #   EPOCHS=N                  of each run; the recipe's
-#   EVERY=1                   test on the image of every so manieth class, the first included
 set -euo pipefail
 
 fib=${FIB:-$(dirname "$0")/../build/fib}
@@ -20,24 +19,6 @@ threads=(--threads "${FIB_THREADS:-1}")
 model=(--model vit_tiny_patch16_224 --weights "$weights")
 layers=12
 mkdir -p "$out"
-
-split_images() {
-  local known class rest last file count=0
-  known=$(mktemp)
-  find -L "$choose" -type f -printf '%f\n' >"$known"
-  for class in "$images"/*/; do
-    class=$(basename "$class")
-    mapfile -t rest < <(find -L "$images/$class" -type f -printf '%f\n' | grep -vxFf "$known" | sort)
-    last=${rest[-1]}
-    unset 'rest[-1]'
-    mkdir -p "$out/images/train/$class"
-    for file in "${rest[@]}"; do ln -sfr "$images/$class/$file" "$out/images/train/$class/$file"; done
-    ((count++ % ${EVERY:-1} == 0)) || continue
-    mkdir -p "$out/images/val/$class"
-    ln -sfr "$images/$class/$last" "$out/images/val/$class/$last"
-  done
-  rm "$known"
-}
 
 # FILE ATTENTION LAYERS DATA: what fib eval says, kept in FILE; no LAYERS: all
 evaluate() {
@@ -74,7 +55,7 @@ adapt() {
   fi
 }
 
-[[ -d $out/images ]] || split_images
+"$(dirname "$0")/adapt-images.sh" "$images" "$choose" "$out/images"
 evaluate "$out/dense.json" full "" "$out/images"
 order_of_layers >"$out/order.txt"
 echo "one sparse layer, ${attentions[0]}, top-1 on $choose, the least loss first:"

@@ -10,12 +10,12 @@ page=docs/explorer/index.html
 # In the order they are joined.
 scripts=(patterns state controls image masks figures share main)
 
-compiled=(src/base/{nearest,printable}.cpp src/patterns/*.cpp src/attention/{registry,layer_support}.cpp
-  src/report/{markup,mask_panel,palette,pattern_drawing,pattern_summary,svg,table,words}.cpp src/explorer/*.cpp
+compiled=(src/base/{nearest,read_file,text}.cpp src/patterns/*.cpp src/attention/{registry,layer_support}.cpp
+  src/report/{markup,mask_panel,palette,pattern_drawing,pattern_summary,svg,text}.cpp src/explorer/*.cpp
   src/explorer/wasm/*.cpp)
-code=("${compiled[@]}" include/fibottention/{pattern,attention}.h src/base/{nearest,printable,rng,text}.h src/patterns/*.h
+code=("${compiled[@]}" include/fibottention/{pattern,attention}.h src/base/{nearest,read_file,rng,text}.h src/patterns/*.h
   src/attention/*.h src/explorer/*.h
-  src/report/{drawing,markup,mask_panel,palette,pattern_drawing,pattern_summary,png,table,words}.h)
+  src/report/{drawing,pattern_drawing,pattern_summary,text}.h)
 hash=$(sha256sum "${code[@]}" src/explorer/page/* scripts/build-explorer.sh | LC_ALL=C sort -k 2 | sha256sum | cut -d ' ' -f 1)
 
 if [[ ${1:-} == --check ]]; then

@@ -3,7 +3,7 @@
 # Exported models in ONNX Runtime: what they compute beside LibTorch, and how long they take beside our engine; its
 # dense attention beside ours.
 # Usage: scripts/compare-onnxruntime.sh [parity|speed|attention|all]   (default: all)
-#   BUILD=build            where fib and the tests were built
+#   BUILD=build            where fib was built, with tests
 #   FIB_VIT_WEIGHTS=F      ViT-Ti/16 in a safetensors file; without it ViT-Ti has random weights
 #   ROUNDS=3 MODELS="…"    turns of each contestant; rows of the table of speed, e.g. "vit_tiny_patch16_224@224"
 #   ORT=DIR                a folder with node_modules/onnxruntime-node; without it one is fetched, and removed afterwards
@@ -29,9 +29,8 @@ if [[ -z ${ORT:-} ]]; then
 fi
 
 if [[ $what == parity || $what == all ]]; then
-  tests=${BUILD:-build}/test_engine_torch
-  [[ -x $tests ]] || { echo "compare-onnxruntime: $tests is not built" >&2; exit 1; }
+  cmake --build "${BUILD:-build}" --target make_onnx_files >/dev/null
   mkdir "$work/minis"
-  FIB_ONNX_FILES=$work/minis "$tests" --gtest_filter=Onnx.leaves_files_for_a_runtime >/dev/null
+  "${BUILD:-build}/make_onnx_files" "$work/minis"
 fi
 node scripts/compare-onnxruntime.js "$what"

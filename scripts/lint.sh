@@ -9,6 +9,7 @@ git ls-files '*.cpp' '*.h' '*.c' | xargs clang-format-14 --dry-run --Werror
 bash -n scripts/*.sh .ci/run
 scripts/check-layers.py
 scripts/check-docs.sh
+scripts/results-tables.py --check
 if [[ ${1:-} == --quick ]]; then exit 0; fi
 scripts/build-explorer.sh --check
 

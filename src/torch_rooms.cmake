@@ -23,7 +23,7 @@ if(NOT FIB_BUILD_PROGRAM)
   return()
 endif()
 
-# A graph as an ONNX file. It needs no torch, and serves nobody without: only torch can record a graph.
+# A graph as an ONNX file. It needs no torch itself, but only torch records a graph.
 fib_room_sources(onnx engine/onnx)
 add_library(fib_onnx STATIC ${onnx})
 target_link_libraries(fib_onnx PUBLIC fib_engine PRIVATE fib_onnx_messages)
@@ -49,10 +49,21 @@ fib_use_torch(fib_policies)
 target_link_libraries(fib_policies PUBLIC fib_rooms fib_simulators)
 target_link_libraries(fib_with_torch INTERFACE fib_policies)
 
+# Decoders of texts and time series: how they compute and learn.
+fib_room_sources(decoders sequences/torch)
+add_library(fib_decoders STATIC ${decoders})
+fib_use_torch(fib_decoders)
+target_link_libraries(fib_decoders PUBLIC fib_rooms fib_sequences)
+target_link_libraries(fib_with_torch INTERFACE fib_decoders)
+
 # The second program: the commands that need torch.
 fib_room_sources(torch_cli cli/torch)
+fib_room_sources(sequence_cli cli/torch/sequences)
+add_library(fib_sequence_commands STATIC ${sequence_cli})
+fib_use_torch(fib_sequence_commands)
+target_link_libraries(fib_sequence_commands PUBLIC fib_cli fib_decoders)
 add_executable(fib-torch ${torch_cli})
-target_link_libraries(fib-torch PRIVATE fib_cli fib_data fib_onnx fib_with_torch)
+target_link_libraries(fib-torch PRIVATE fib_sequence_commands fib_cli fib_data fib_onnx fib_with_torch)
 fib_use_torch(fib-torch)
 fib_bind_blas(fib-torch)
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "base/checked.h"
-#include "base/printable.h"
+#include "base/text.h"
 
 namespace fib {
 namespace {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/parallel.h"
 
+#include <pthread.h>
+
 #include <exception>
 #include <future>
 #include <stdexcept>
@@ -27,7 +29,18 @@ void pause_briefly() {
 #endif
 }
 
+bool forked = false;  // written by a child before it has another thread
+
 }  // namespace
+
+int parallel_threads() {
+  // A parent that has not been here yet has no OpenMP threads of ours for a child to miss.
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+    forked = true;
+    AwakeTeam::current() = nullptr;
+  });
+  return forked || omp_in_parallel() ? 1 : omp_get_max_threads();
+}
 
 AwakeTeam*& AwakeTeam::current() {
   thread_local AwakeTeam* team = nullptr;
@@ -42,7 +55,7 @@ void AwakeTeam::run(Work work, const void* context) {
   current() = nullptr;
   work(context, 0);
   current() = this;
-  // Nobody waits for a thread that the system has not let run: there is nothing left for it to do.
+  // A thread that the system has not scheduled yet is not waited for: no task is left for it.
   running_.fetch_and(~kOpen, std::memory_order_acq_rel);
   for (int turn = 0; running_.load(std::memory_order_acquire) != 0; ++turn) {
     turn < kAwakeTurns ? pause_briefly() : std::this_thread::yield();

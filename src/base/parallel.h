@@ -12,11 +12,15 @@
 
 namespace fib {
 
+/// How many threads a parallel region may have here. After a fork only one: the child has none of its parent's OpenMP
+/// threads, and a region that counts on them would wait for ever. Data loaders' workers are such children.
+int parallel_threads();
+
 /// Throws std::runtime_error with one line unless the system grants this many threads, the caller's among them. To be
 /// asked before OpenMP is: where it cannot make a thread it ends the program.
 void require_threads(int64_t count);
 
-/// OpenMP threads that wait awake for the next parallel_tasks of the one that made them: between short steps that costs
+/// OpenMP threads that spin until the next parallel_tasks of the one that made them: between short steps that costs
 /// a microsecond instead of the tens that waking a sleeping thread takes.
 class AwakeTeam {
  public:
@@ -52,7 +56,7 @@ class AwakeTeam {
 /// Runs the body; its parallel_tasks find the threads awake.
 template <class Body>
 void with_awake_threads(const Body& body) {
-  const int threads = omp_in_parallel() ? 1 : omp_get_max_threads();
+  const int threads = parallel_threads();
   if (threads <= 1 || AwakeTeam::current() != nullptr) return body();
   AwakeTeam team;
   std::exception_ptr error;
@@ -80,7 +84,7 @@ void parallel_tasks(int64_t count, const Task& task) {
     int64_t end = 0;
   };
   AwakeTeam* const team = AwakeTeam::current();
-  const int64_t all = team != nullptr ? team->threads() : omp_in_parallel() ? 1 : omp_get_max_threads();
+  const int64_t all = team != nullptr ? team->threads() : parallel_threads();
   const int64_t threads = std::clamp<int64_t>(all, 1, std::max<int64_t>(1, count));
   std::vector<Share> shares(static_cast<size_t>(threads));
   for (int64_t s = 0; s < threads; ++s) {

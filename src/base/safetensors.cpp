@@ -9,8 +9,8 @@
 
 #include "base/checked.h"
 #include "base/float16.h"
-#include "base/printable.h"
 #include "base/safetensors_header.h"
+#include "base/text.h"
 
 namespace fib {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
-#include "base/printable.h"
+#include "base/text.h"
 
 namespace fib {
 namespace {

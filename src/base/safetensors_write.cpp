@@ -6,8 +6,8 @@
 
 #include "base/atomic_file.h"
 #include "base/checked.h"
-#include "base/printable.h"
 #include "base/safetensors.h"
+#include "base/text.h"
 
 namespace fib {
 namespace {

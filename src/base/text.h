@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small things done to text in many places.
+// Text in and out: numbers read from it, what may go to a terminal or into a message, words for a shell.
 #pragma once
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <span>
@@ -48,5 +49,25 @@ inline std::string joined(std::span<const std::string> items, std::string_view s
   }
   return text;
 }
+
+// ---- Text from outside (names in files, names of files, keys, labels) on its way to a terminal or into a message
+
+/// The longest text from outside that a message quotes, in characters.
+inline constexpr size_t kLongestQuote = 60;
+
+/// The text on one line that cannot move the cursor, color the screen or reorder what is read: bytes that are not
+/// UTF-8, control characters (C0, DEL, C1), line separators, invisible characters and changes of the writing direction
+/// become \xNN, byte by byte; all else stays as it is. More than `max` characters are cut, with "…" in place of the
+/// rest.
+std::string printable(std::string_view text, size_t max);
+
+/// The same in single quotes, cut at kLongestQuote.
+std::string in_quotes(std::string_view text);
+
+// ---- Words as a line that a person can paste into a shell
+
+/// As a POSIX shell reads it back.
+std::string shell_word(const std::string& word);
+std::string shell_line(std::span<const std::string> words);
 
 }  // namespace fib

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "patterns/desiderata.h"
@@ -55,11 +56,13 @@ Json cost_figures(const attention::Cost& cost) {
           {"macs", cost.executed_macs}};
 }
 
-/// Class tokens see and are seen by all; what is listed explicitly is neither offset nor diagonal.
+/// Class tokens see and are seen by all; what is listed explicitly is neither offset nor diagonal nor a neighbor.
 Pixel kind_of(const SupportSet& s, int64_t head, int64_t query, int64_t key) {
   if (query < s.cls() || key < s.cls()) return Pixel::class_token;
-  return s.head(head).pairs.contains({static_cast<int32_t>(query), static_cast<int32_t>(key)}) ? Pixel::listed
-                                                                                               : Pixel::offset;
+  const SupportSet::Head& own = s.head(head);
+  if (own.pairs.contains({static_cast<int32_t>(query), static_cast<int32_t>(key)})) return Pixel::listed;
+  const bool offset = query == key || std::binary_search(own.offsets.begin(), own.offsets.end(), std::abs(query - key));
+  return offset ? Pixel::offset : Pixel::neighbor;
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ Json mechanisms_json();
 Json cost_json(const Request& request);
 
 /// What a token sees in an image of the mask.
-enum class Pixel : uint8_t { nothing, offset, class_token, listed };
+enum class Pixel : uint8_t { nothing, offset, neighbor, class_token, listed };
 
 /// One mechanism in one layer.
 class View {
@@ -46,7 +46,7 @@ class View {
   /// What `fib pattern --json` prints but for the memory, which depends on the machine; null for a mechanism whose
   /// pairs do not follow from positions, and "cost" for every one.
   Json describe() const;
-  /// For each head the keys of a query, class tokens included.
+  /// For each head the tokens that are keys of a query, class tokens included.
   Json keys(int64_t query) const;
   Json head_overlap() const;
   /// side x side pixels of a head's mask, queries down; where pairs share a pixel the last kind of the list shows.

@@ -8,7 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "base/stopwatch.h"
+#include "base/measure.h"
 
 namespace fib::prediction {
 

@@ -52,7 +52,8 @@ std::vector<float> floats_of(const NpyArray& array) {
 
 }  // namespace
 
-EnginePredictor::EnginePredictor(const std::string& file, const InputOverrides& o) : Predictor({}), engine_(file) {
+EnginePredictor::EnginePredictor(const std::string& file, const InputOverrides& o, const engine::Limits& limits)
+    : Predictor({}), engine_(file, limits) {
   info_ = info_of(engine_.content(), file);
   try {
     set_class_names(models::read_card(engine_.content().card, file).class_names);
@@ -66,6 +67,10 @@ EnginePredictor::EnginePredictor(const std::string& file, const InputOverrides& 
   replace(view.mean, o.mean, "--mean");
   replace(view.std, o.std, "--std");
   if (!o.mean.empty() || !o.std.empty()) info_.view_source = "the command line";
+}
+
+engine::Requirements EnginePredictor::requirements() const {
+  return engine::requirements(engine_.program(info_.view.input_size, info_.view.input_size));
 }
 
 std::vector<int64_t> EnginePredictor::resolutions() const {

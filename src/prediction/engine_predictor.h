@@ -16,11 +16,14 @@ struct InputOverrides {
 class EnginePredictor final : public Predictor {
  public:
   /// Throws std::runtime_error where the file cannot be used, std::invalid_argument for a size it has no program for.
-  explicit EnginePredictor(const std::string& file, const InputOverrides& overrides = {});
+  explicit EnginePredictor(const std::string& file, const InputOverrides& overrides = {},
+                           const engine::Limits& limits = {});
 
   Logits infer(const NpyArray& input, int64_t batch) override;
   /// The sizes of images, or frames, that the file has a program for.
   std::vector<int64_t> resolutions() const;
+  /// Of the program for its input.
+  engine::Requirements requirements() const;
   /// From now on a sample is one view of this size.
   void use_single_views(int64_t side) { info_.view.input_size = static_cast<int>(side), info_.view.views = 1; }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/npy.h"
+#include "data/labels.h"
 #include "data/pipeline.h"
-#include "data/ranked_classes.h"
 
 namespace fib::prediction {
 

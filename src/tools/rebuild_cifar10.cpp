@@ -4,7 +4,7 @@
 #include <exception>
 #include <iostream>
 
-#include "data/cifar.h"
+#include "data/file_formats.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) {

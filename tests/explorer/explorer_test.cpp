@@ -54,7 +54,7 @@ TEST(Explorer, draws_a_pixel_for_every_pair) {
   for (int32_t q = 0; q < 31; ++q) {
     for (int32_t k = 0; k < 31; ++k) {
       EXPECT_EQ(mask[q * 31 + k] != 0, s.contains(3, {q, k}));
-      listed += mask[q * 31 + k] == 3 ? 1 : 0;
+      listed += mask[q * 31 + k] == 4 ? 1 : 0;
     }
   }
   EXPECT_EQ(listed, 7);

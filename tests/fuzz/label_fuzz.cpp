@@ -2,9 +2,9 @@
 // Names of strangers on their way to a terminal, into pages and into plots.
 #include <set>
 
-#include "base/printable.h"
+#include "base/text.h"
 #include "fuzz.h"
-#include "report/markup.h"
+#include "report/drawing.h"
 #include "report/plot.h"
 
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "fuzz.h"
-#include "report/runs_json.h"
+#include "report/run_record.h"
 #include "training/run/directory.h"
 
 namespace {

@@ -9,8 +9,10 @@ function shorten(numbers, most = 8) {
 function describeHead(head) {
   const offsets = (head.diagonal ? [0] : []).concat(head.offsets);
   const parts = offsets.length > 0 ? ["offsets " + shorten(offsets)] : [];
+  if (head.neighbor_pairs > 0) parts.push("neighbors");
+  if (head.summary_pairs > 0) parts.push(head.summary_pairs / (state.height * state.width) + " summaries");
   if (head.listed_pairs > 0) parts.push(head.listed_pairs.toLocaleString("en") + " listed pairs");
-  return parts.join(" and ") || "no offsets";
+  return parts.join(", ") || "no offsets";
 }
 
 function rgbOf(name) {
@@ -24,11 +26,11 @@ function drawMask(canvas, side, head) {
   canvas.width = canvas.height = pixels;
   const context = canvas.getContext("2d");
   const image = context.createImageData(pixels, pixels);
-  const colors = [null, rgbOf("--side-" + side), rgbOf("--cls"), rgbOf("--listed")];
+  const colors = [null, rgbOf("--side-" + side), rgbOf("--neighbor"), rgbOf("--cls"), rgbOf("--listed")];
   patterns.mask(side, head, pixels).forEach((kind, i) => {
     if (kind > 0) image.data.set([...colors[kind], 255], 4 * i);
     // A single pixel among many is not seen.
-    if (kind === 3 && pixels > 100 && (i + 1) % pixels > 0) image.data.set([...colors[kind], 255], 4 * (i + 1));
+    if (kind === 4 && pixels > 100 && (i + 1) % pixels > 0) image.data.set([...colors[kind], 255], 4 * (i + 1));
   });
   context.putImageData(image, 0, 0);
   canvas.kept = context.getImageData(0, 0, pixels, pixels);

@@ -16,7 +16,7 @@ class Patterns {
   keys(side, query) { return this.ask("keys", side, query); }
   overlap(side) { return this.ask("overlap", side); }
   svg(side) { return this.ask("svg", side); }
-  // pixels x pixels bytes: 0 nothing, 1 offset, 2 class token, 3 listed pair.
+  // pixels x pixels bytes: 0 nothing, 1 offset, 2 neighbor on the grid, 3 class token, 4 listed pair.
   mask(side, head, pixels) {
     const at = this.module.ccall("fib_explorer_mask", "number", ["number", "number", "number"], [side, head, pixels]);
     return this.module.HEAPU8.slice(at, at + pixels * pixels);

@@ -2,7 +2,7 @@
 // In the page no drawing holds an image, so it brings no zlib to write one.
 #include <stdexcept>
 
-#include "report/png.h"
+#include "report/drawing.h"
 
 namespace fib::report {
 
