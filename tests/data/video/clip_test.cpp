@@ -151,7 +151,7 @@ TEST(Clip, a_file_of_few_bytes_does_not_take_the_memory_of_its_announced_size) {
 }
 
 /// Prepares so many frames of the file; returns the bytes by which the process's memory grew beyond any of before.
-std::optional<int64_t> memory_of_frames(const std::filesystem::path& file, int64_t frames, std::vector<float>& out) {
+std::optional<int64_t> memory_of_frames(const std::filesystem::path& file, int frames, std::vector<float>& out) {
   PipelineConfig config{.input_size = 32, .mean = {0, 0, 0}, .std = {1, 1, 1}, .crop_ratio = 1};
   config.clip = {.frames = frames, .rate = 1};
   const ClipDataset dataset({}, {{file, 0}});
