@@ -22,32 +22,32 @@ void add_chunks(const Call<T>& call, const ClassChunks& chunks, TileIndex at, in
   }
 }
 
-/// The largest top among chunks that have any weight.
+/// The largest row max among chunks that have any weight.
 template <class T>
-T joint_top(const Call<T>& call, TileIndex at, int64_t c) {
-  T top = -std::numeric_limits<T>::infinity();
+T joint_max(const Call<T>& call, TileIndex at, int64_t c) {
+  T row_max = -std::numeric_limits<T>::infinity();
   for (int64_t chunk = 0; chunk < call.query_chunks.chunks; ++chunk) {
     const T* p = partial(call, call.query_chunks, at, c, chunk);
-    if (p[1] != 0 && p[0] > top) top = p[0];
+    if (p[1] != 0 && p[0] > row_max) row_max = p[0];
   }
-  return top;
+  return row_max;
 }
 
 template <class T>
 void join_row(const Call<T>& call, TileIndex at, int64_t c, T* out, T* lse) {
   const int64_t e = call.shape.value_dim;
-  const T top = joint_top(call, at, c);
+  const T row_max = joint_max(call, at, c);
   T sum = 0;
   for (int64_t i = 0; i < e; ++i) out[i] = T(0);
   for (int64_t chunk = 0; chunk < call.query_chunks.chunks; ++chunk) {
     const T* p = partial(call, call.query_chunks, at, c, chunk);
     if (p[1] == 0) continue;
-    const T weight = std::exp(p[0] - top);
+    const T weight = std::exp(p[0] - row_max);
     sum += weight * p[1];
     for (int64_t i = 0; i < e; ++i) out[i] += weight * p[2 + i];
   }
   for (int64_t i = 0; i < e && sum != 0; ++i) out[i] /= sum;
-  if (lse != nullptr) *lse = sum == 0 ? -std::numeric_limits<T>::infinity() : top + std::log(sum);
+  if (lse != nullptr) *lse = sum == 0 ? -std::numeric_limits<T>::infinity() : row_max + std::log(sum);
 }
 
 }  // namespace

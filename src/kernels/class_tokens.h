@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Class tokens meet all tokens: their results are gathered chunk by chunk and joined in order, whoever comes last.
+// Class tokens meet all tokens: their partial results are kept by chunk and joined in chunk order by the last task to
+// finish.
 #pragma once
 
 #include "kernels/call.h"

@@ -18,7 +18,7 @@ using Floats = std::vector<float>;
 
 double tanh_of_softplus(double x) { return std::tanh(x > 30 ? x : std::log1p(std::exp(x))); }
 double mish(double x) { return x * tanh_of_softplus(x); }
-double mish_slope(double x) {
+double mish_derivative(double x) {
   const double t = tanh_of_softplus(x);
   return t + x * (1 - t * t) / (1 + std::exp(-x));
 }
@@ -49,7 +49,7 @@ TEST(Mish, agrees_with_its_definition_in_double) {
     const MishArrays got = computed(x);
     for (size_t i = 0; i < x.size(); ++i) {
       ASSERT_NEAR(got.out[i], mish(x[i]), 1e-6 * std::max(1.0f, std::abs(x[i]))) << x[i];
-      ASSERT_NEAR(got.dx[i], 2 * mish_slope(x[i]), 2e-6) << x[i];
+      ASSERT_NEAR(got.dx[i], 2 * mish_derivative(x[i]), 2e-6) << x[i];
     }
   });
 }

@@ -15,8 +15,8 @@ double objective(const AttentionCase& c, const OracleProblem& p, const std::vect
 }
 
 /// Central differences of the objective along some elements of one input.
-void expect_slopes(const AttentionCase& c, OracleProblem p, std::vector<double> OracleProblem::*input,
-                   const std::vector<double>& gradient, const std::vector<double>& grad_out) {
+void expect_derivatives(const AttentionCase& c, OracleProblem p, std::vector<double> OracleProblem::*input,
+                        const std::vector<double>& gradient, const std::vector<double>& grad_out) {
   constexpr double kStep = 1e-5;
   std::vector<double>& x = p.*input;
   for (size_t i = 0; i < x.size(); i += 1 + x.size() / 60) {
@@ -48,7 +48,7 @@ std::vector<AttentionCase> gradient_cases() {
 
 class Gradient : public testing::TestWithParam<AttentionCase> {};
 
-TEST_P(Gradient, is_the_slope_of_forward) {
+TEST_P(Gradient, is_the_derivative_of_forward) {
   const AttentionCase& c = GetParam();
   const SupportSet support = c.make_support();
   const OracleProblem p = make_problem(c, support);
@@ -56,10 +56,10 @@ TEST_P(Gradient, is_the_slope_of_forward) {
   CaseRun<double> run(c, p);
   run.forward();
   run.backward(grad_out);
-  expect_slopes(c, p, &OracleProblem::q, run.dq(), grad_out);
-  expect_slopes(c, p, &OracleProblem::k, run.dk(), grad_out);
-  expect_slopes(c, p, &OracleProblem::v, run.dv(), grad_out);
-  expect_slopes(c, p, &OracleProblem::bias, run.dbias(), grad_out);
+  expect_derivatives(c, p, &OracleProblem::q, run.dq(), grad_out);
+  expect_derivatives(c, p, &OracleProblem::k, run.dk(), grad_out);
+  expect_derivatives(c, p, &OracleProblem::v, run.dv(), grad_out);
+  expect_derivatives(c, p, &OracleProblem::bias, run.dbias(), grad_out);
 }
 
 INSTANTIATE_TEST_SUITE_P(Attention, Gradient, testing::ValuesIn(gradient_cases()), case_name);

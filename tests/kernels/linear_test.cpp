@@ -144,7 +144,7 @@ TEST(Linear, takes_every_width_of_whole_vectors) {
 }
 
 /// One row of weights and inputs without a neighbor: nothing is rounded before GELU.
-TEST(Linear, gelu_and_its_slope_are_off_by_a_few_ulps_of_one) {
+TEST(Linear, gelu_and_its_derivative_are_off_by_a_few_ulps_of_one) {
   constexpr int64_t kWidth = 16, kRows = 2000;
   Floats x(kRows * kWidth), weight(kWidth * kWidth), out(x.size()), derivative(x.size());
   for (size_t i = 0; i < kWidth; ++i) weight[i * kWidth + i] = 1.0f;

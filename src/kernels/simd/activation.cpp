@@ -30,7 +30,7 @@ HWY_INLINE Vec<float> mish(Vec<float> x) {
 }
 
 /// n / d + x · 4 e (e + 1) / d².
-HWY_INLINE Vec<float> mish_slope(Vec<float> x) {
+HWY_INLINE Vec<float> mish_derivative(Vec<float> x) {
   const Tag<float> tag;
   const MishParts p = mish_parts(x);
   const auto over = hn::Div(hn::Set(tag, 1.0f), p.d);
@@ -52,12 +52,12 @@ void mish_gradients(const float* x, const float* grad_out, int64_t count, float*
   const int64_t n = lanes<float>();
   int64_t i = 0;
   for (; i + n <= count; i += n) {
-    hn::StoreU(hn::Mul(hn::LoadU(tag, grad_out + i), mish_slope(hn::LoadU(tag, x + i))), tag, dx + i);
+    hn::StoreU(hn::Mul(hn::LoadU(tag, grad_out + i), mish_derivative(hn::LoadU(tag, x + i))), tag, dx + i);
   }
   if (i == count) return;
   const int64_t rest = count - i;
-  const auto slope = mish_slope(load_first(x + i, rest));
-  store_first<float>(hn::Mul(load_first(grad_out + i, rest), slope), dx + i, rest);
+  const auto derivative = mish_derivative(load_first(x + i, rest));
+  store_first<float>(hn::Mul(load_first(grad_out + i, rest), derivative), dx + i, rest);
 }
 
 const MishTable& mish_table() {

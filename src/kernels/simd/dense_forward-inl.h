@@ -16,38 +16,40 @@ namespace HWY_NAMESPACE {
 /// What a panel's softmax knows so far; W values each.
 template <class T>
 struct RunningSoftmax {
-  T* top;     ///< largest score, -inf where there is none
-  T* sum;     ///< of e^(score - top)
-  T* factor;  ///< by which the last block changed what was summed before it
+  T* row_max;  ///< largest score, -inf where there is none
+  T* sum;      ///< of e^(score - row_max)
+  T* factor;   ///< by which the last block changed what was summed before it
 
-  explicit RunningSoftmax(T* memory) : top(memory), sum(memory + kPanelWidth<T>), factor(memory + 2 * kPanelWidth<T>) {}
+  explicit RunningSoftmax(T* memory)
+      : row_max(memory), sum(memory + kPanelWidth<T>), factor(memory + 2 * kPanelWidth<T>) {}
 
   void begin() const {
-    std::fill_n(top, kPanelWidth<T>, -std::numeric_limits<T>::infinity());
+    std::fill_n(row_max, kPanelWidth<T>, -std::numeric_limits<T>::infinity());
     std::fill_n(sum, kPanelWidth<T>, T(0));
   }
 
-  /// strip := e^(score - top) in place.
+  /// strip := e^(score - row_max) in place.
   void add(T* HWY_RESTRICT strip, int64_t keys) const {
     const Tag<T> d;
     const int64_t n = lanes<T>();
     constexpr int64_t W = kPanelWidth<T>;
     const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
-    const auto before0 = hn::Load(d, top), before1 = hn::Load(d, top + n);
-    auto top0 = before0, top1 = before1;
+    const auto before0 = hn::Load(d, row_max), before1 = hn::Load(d, row_max + n);
+    auto row_max0 = before0, row_max1 = before1;
     for (int64_t j = 0; j < keys; ++j) {
-      top0 = hn::Max(top0, hn::Load(d, strip + j * W));
-      top1 = hn::Max(top1, hn::Load(d, strip + j * W + n));
+      row_max0 = hn::Max(row_max0, hn::Load(d, strip + j * W));
+      row_max1 = hn::Max(row_max1, hn::Load(d, strip + j * W + n));
     }
-    hn::Store(top0, d, top);
-    hn::Store(top1, d, top + n);
-    top0 = hn::IfThenZeroElse(hn::Eq(top0, lowest), top0);
-    top1 = hn::IfThenZeroElse(hn::Eq(top1, lowest), top1);
-    const auto factor0 = exponential<T>(hn::Sub(before0, top0)), factor1 = exponential<T>(hn::Sub(before1, top1));
+    hn::Store(row_max0, d, row_max);
+    hn::Store(row_max1, d, row_max + n);
+    row_max0 = hn::IfThenZeroElse(hn::Eq(row_max0, lowest), row_max0);
+    row_max1 = hn::IfThenZeroElse(hn::Eq(row_max1, lowest), row_max1);
+    const auto factor0 = exponential<T>(hn::Sub(before0, row_max0)),
+               factor1 = exponential<T>(hn::Sub(before1, row_max1));
     auto sum0 = hn::Mul(hn::Load(d, sum), factor0), sum1 = hn::Mul(hn::Load(d, sum + n), factor1);
     for (int64_t j = 0; j < keys; ++j) {
-      const auto e0 = exponential<T>(hn::Sub(hn::Load(d, strip + j * W), top0));
-      const auto e1 = exponential<T>(hn::Sub(hn::Load(d, strip + j * W + n), top1));
+      const auto e0 = exponential<T>(hn::Sub(hn::Load(d, strip + j * W), row_max0));
+      const auto e1 = exponential<T>(hn::Sub(hn::Load(d, strip + j * W + n), row_max1));
       hn::Store(e0, d, strip + j * W);
       hn::Store(e1, d, strip + j * W + n);
       sum0 = hn::Add(sum0, e0);
@@ -72,7 +74,7 @@ void finish_panel(const RunningSoftmax<T>& rows, T* sums, int64_t channels, int6
     for (int64_t c = 0; c < channels; ++c) {
       hn::Store(hn::Mul(hn::Load(d, sums + c * W + v), inverse), d, sums + c * W + v);
     }
-    hn::Store(log_sum<T>(hn::Load(d, rows.top + v), sum), d, rows.factor + v);
+    hn::Store(log_sum<T>(hn::Load(d, rows.row_max + v), sum), d, rows.factor + v);
   }
   transpose<T>({sums, W}, channels, count, T(1), out);
   if (lse != nullptr) std::copy_n(rows.factor, count, lse);

@@ -19,15 +19,15 @@ namespace HWY_NAMESPACE {
 /// Values per lane; lane i is row i of the block.
 template <class T>
 struct RowValues {
-  T* top;      ///< largest score, 0 where there is none
-  T* sum;      ///< of e^(score - top), excluded pairs included
+  T* row_max;  ///< largest score, 0 where there is none
+  T* sum;      ///< of e^(score - row_max), excluded pairs included
   T* inverse;  ///< 1 / sum, 0 where the sum is 0
-  T* rest;     ///< masking zero: e^(0 - top), the weight of an excluded pair
+  T* rest;     ///< masking zero: e^(0 - row_max), the weight of an excluded pair
 
   explicit RowValues(Buffer<T>& buffer) {
     const int64_t n = lanes<T>();
-    top = buffer.ensure(static_cast<size_t>(4 * n));
-    sum = top + n, inverse = sum + n, rest = inverse + n;
+    row_max = buffer.ensure(static_cast<size_t>(4 * n));
+    sum = row_max + n, inverse = sum + n, rest = inverse + n;
   }
 };
 
@@ -40,34 +40,34 @@ HWY_INLINE void spread_over_lanes(T* values, const Combine& combine) {
 }
 
 template <class T>
-void row_maxima(const Panel& p, const T* scores, const T* loose_scores, T* top) {
+void row_maxima(const Panel& p, const T* scores, const T* loose_scores, T* row_max) {
   const Tag<T> d;
   const auto lowest = hn::Set(d, -std::numeric_limits<T>::infinity());
   auto m = lowest;
   for (size_t s = 0; s < p.vectors(); ++s) m = hn::Max(m, hn::Load(d, scores + s * hn::Lanes(d)));
-  hn::Store(m, d, top);
+  hn::Store(m, d, row_max);
   for (int64_t t = 0; t < p.loose(); ++t) {
-    T& row = top[p.lane[static_cast<size_t>(t)]];
+    T& row = row_max[p.lane[static_cast<size_t>(t)]];
     row = loose_scores[t] > row ? loose_scores[t] : row;
   }
-  if (p.self_step == 0) spread_over_lanes(top, [](T a, T b) { return a > b ? a : b; });
-  m = hn::Load(d, top);
-  hn::Store(hn::IfThenZeroElse(hn::Eq(m, lowest), m), d, top);
+  if (p.self_step == 0) spread_over_lanes(row_max, [](T a, T b) { return a > b ? a : b; });
+  m = hn::Load(d, row_max);
+  hn::Store(hn::IfThenZeroElse(hn::Eq(m, lowest), m), d, row_max);
 }
 
-/// scores := e^(score - top) in place, and their sums by row.
+/// scores := e^(score - row_max) in place, and their sums by row.
 template <class T>
 void exponentiate(const Panel& p, T* scores, T* loose_scores, const RowValues<T>& rows) {
   const Tag<T> d;
-  const auto top = hn::Load(d, rows.top);
+  const auto row_max = hn::Load(d, rows.row_max);
   auto sum = hn::Zero(d);
   for (size_t s = 0; s < p.vectors(); ++s) {
-    const auto e = exponential<T>(hn::Sub(hn::Load(d, scores + s * hn::Lanes(d)), top));
+    const auto e = exponential<T>(hn::Sub(hn::Load(d, scores + s * hn::Lanes(d)), row_max));
     hn::Store(e, d, scores + s * hn::Lanes(d));
     sum = hn::Add(sum, e);
   }
   hn::Store(sum, d, rows.sum);
-  for (int64_t t = 0; t < p.loose(); ++t) loose_scores[t] -= rows.top[p.lane[static_cast<size_t>(t)]];
+  for (int64_t t = 0; t < p.loose(); ++t) loose_scores[t] -= rows.row_max[p.lane[static_cast<size_t>(t)]];
   for (int64_t t = 0; t < p.loose(); t += lanes<T>()) {
     hn::Store(exponential<T>(hn::Load(d, loose_scores + t)), d, loose_scores + t);
   }
@@ -96,7 +96,7 @@ void scale_rows(const Panel& p, T* values, T* loose_values, const T* factor) {
 
 /// values of row i -= amount [i].
 template <class T>
-void lower_rows(const Panel& p, T* values, T* loose_values, const T* amount) {
+void subtract_rows(const Panel& p, T* values, T* loose_values, const T* amount) {
   const Tag<T> d;
   const auto a = hn::Load(d, amount);
   for (size_t s = 0; s < p.vectors(); ++s) {
@@ -129,7 +129,7 @@ struct ForwardTile {
         terms(c, tile, true),
         lse(c.lse == nullptr ? nullptr : c.lse + c.head_index(tile.b, tile.h) * c.shape.query_tokens) {}
 
-  /// Weights e^(score - top) of the panel in ws.scores and ws.loose_scores.
+  /// Weights e^(score - row_max) of the panel in ws.scores and ws.loose_scores.
   RowValues<T> weigh() {
     T* scores = strip_scratch(ws.panel, ws.scores);
     T* loose = loose_scratch(ws.panel, ws.loose_scores);
@@ -138,7 +138,7 @@ struct ForwardTile {
     terms.add_bias(ws.panel, scores, loose);
     fill_masked(ws.panel, scores, -std::numeric_limits<T>::infinity());
     if (ws.panel.summaries > 0) score_summaries(scores + ws.panel.strips.size() * lanes<T>());
-    row_maxima(ws.panel, scores, loose, rows.top);
+    row_maxima(ws.panel, scores, loose, rows.row_max);
     if (call.options.masking == Masking::zero) raise_to_excluded(rows);
     exponentiate(ws.panel, scores, loose, rows);
     return rows;
@@ -152,10 +152,10 @@ struct ForwardTile {
       hn::Store(hn::Add(hn::Load(d, scores), hn::Set(d, call.summaries.log_sizes[s])), d, scores);
   }
 
-  /// An excluded pair has score 0 under masking zero, so no row's top may be lower.
+  /// An excluded pair has score 0 under masking zero, so no row's maximum may be lower.
   void raise_to_excluded(const RowValues<T>& rows) {
     for (int64_t i = 0; i < ws.panel.rows && ws.panel.self_step == 1; ++i) {
-      if (excluded_keys(ws.panel, i, call.shape.key_tokens) > 0 && rows.top[i] < 0) rows.top[i] = 0;
+      if (excluded_keys(ws.panel, i, call.shape.key_tokens) > 0 && rows.row_max[i] < 0) rows.row_max[i] = 0;
     }
   }
 
@@ -164,10 +164,10 @@ struct ForwardTile {
   void add_excluded(const RowValues<T>& rows) {
     for (int64_t i = 0; i < lanes<T>(); ++i) {
       const int64_t excluded = i < ws.panel.rows ? excluded_keys(ws.panel, i, call.shape.key_tokens) : 0;
-      rows.rest[i] = excluded > 0 ? std::exp(-rows.top[i]) : T(0);
+      rows.rest[i] = excluded > 0 ? std::exp(-rows.row_max[i]) : T(0);
       rows.sum[i] += static_cast<T>(excluded) * rows.rest[i];
     }
-    lower_rows(ws.panel, ws.scores.data(), ws.loose_scores.data(), rows.rest);
+    subtract_rows(ws.panel, ws.scores.data(), ws.loose_scores.data(), rows.rest);
     fill_masked(ws.panel, ws.scores.data(), T(0));
   }
 
@@ -182,7 +182,7 @@ struct ForwardTile {
   void store_lse(const RowValues<T>& rows) {
     const Tag<T> d;
     if (lse == nullptr) return;
-    const auto value = log_sum<T>(hn::Load(d, rows.top), hn::Load(d, rows.sum));
+    const auto value = log_sum<T>(hn::Load(d, rows.row_max), hn::Load(d, rows.sum));
     if (ws.panel.rows == lanes<T>()) return hn::StoreU(value, d, lse + ws.panel.self);
     store_first(value, lse + ws.panel.self, ws.panel.rows);
   }
@@ -214,10 +214,10 @@ struct ForwardTile {
 
   void prepare_classes(int64_t, int64_t) {}
 
-  /// Leaves (top, sum, Σ weight · v) of the keys in the panel; the chunks are joined afterwards.
+  /// Leaves (row_max, sum, Σ weight · v) of the keys in the panel; the chunks are joined afterwards.
   void class_token(T* into) {
     const RowValues<T> rows = weigh();
-    into[0] = rows.top[0];
+    into[0] = rows.row_max[0];
     into[1] = rows.sum[0];
     terms.drop(ws.panel, ws.scores.data(), ws.loose_scores.data());
     sum_class_rows(ws, v, call.shape.value_dim, ws.scores.data(), ws.loose_scores.data(), into + 2);

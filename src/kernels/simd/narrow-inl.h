@@ -22,7 +22,7 @@ namespace HWY_NAMESPACE {
 
 /// Where arrays of a head begin, in rows of the workspace. What forward does not use stays empty.
 struct NarrowRows {
-  int64_t q, k, v, out, dq, dk, dv, weights, slopes, rest, all;
+  int64_t q, k, v, out, dq, dk, dv, weights, dscores, rest, all;
   NarrowRows(const AttentionShape& s, int64_t strips, int64_t cls)
       : q(0),
         k(q + s.dim),
@@ -32,8 +32,8 @@ struct NarrowRows {
         dk(dq + s.dim),
         dv(dk + s.dim),
         weights(dv + s.value_dim),
-        slopes(weights + strips + cls),
-        rest(slopes + strips + cls),
+        dscores(weights + strips + cls),
+        rest(dscores + strips + cls),
         all(rest + 1) {}
 };
 
@@ -155,7 +155,7 @@ class NarrowPass {
     const Channels q = array(rows_.q);
     dot_all({q.at(0, t), q.stride}, ws_.scored.data(), met_, call_.shape.dim, call_.scale, scores, n);
     const auto lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-    auto top = lowest;
+    auto row_max = lowest;
     for (int64_t i = 0; i < met_; ++i) {
       const NarrowStrip& s = ws_.strips[static_cast<size_t>(i)];
       auto x = hn::LoadU(d, scores);
@@ -163,10 +163,10 @@ class NarrowPass {
         x = hn::IfThenElse(inside(s), x, lowest);
         hn::StoreU(x, d, scores);
       }
-      top = hn::Max(top, x);
+      row_max = hn::Max(row_max, x);
       scores += n;
     }
-    return top;
+    return row_max;
   }
 
   /// Masking zero: how many keys each query of the block excludes.
@@ -237,12 +237,12 @@ class NarrowPass {
     return call_.scale * dot(head_rows(call_.inputs.q).row(c), head_rows(call_.inputs.k).row(key), call_.shape.dim);
   }
 
-  /// values := e^(value - top), and their sum.
-  float exponentiate_row(float* values, float top) const {
+  /// values := e^(value - row_max), and their sum.
+  float exponentiate_row(float* values, float row_max) const {
     const Floats d;
     auto sum = hn::Zero(d);
     for (int64_t t = 0; t < patches_; t += lanes<float>()) {
-      const auto e = exponential<float>(hn::Sub(hn::LoadU(d, values + t), hn::Set(d, top)));
+      const auto e = exponential<float>(hn::Sub(hn::LoadU(d, values + t), hn::Set(d, row_max)));
       hn::StoreU(e, d, values + t);
       sum = hn::Add(sum, e);
     }
@@ -285,17 +285,17 @@ class NarrowForward : public NarrowPass {
     const int64_t n = lanes<float>();
     float* scores = ws_.block.data();
     collect(t, class_k, class_v);
-    auto top = zero_if_lowest(score(t, scores)), excluded = hn::Zero(d), rest = hn::Zero(d);
+    auto row_max = zero_if_lowest(score(t, scores)), excluded = hn::Zero(d), rest = hn::Zero(d);
     if (zero_) {
       excluded = excluded_keys();
-      top = hn::IfThenElse(hn::Gt(excluded, hn::Zero(d)), hn::Max(top, hn::Zero(d)), top);
-      rest = rest_of(excluded, top);
+      row_max = hn::IfThenElse(hn::Gt(excluded, hn::Zero(d)), hn::Max(row_max, hn::Zero(d)), row_max);
+      rest = rest_of(excluded, row_max);
     }
     auto sum = hn::Mul(excluded, rest);
     const float** weights = ws_.weights.data();
     for (int64_t s = 0; s < met_; ++s) {
       float* at = scores + s * n;
-      const auto e = exponential<float>(hn::Sub(hn::LoadU(d, at), top));
+      const auto e = exponential<float>(hn::Sub(hn::LoadU(d, at), row_max));
       hn::StoreU(zero_ ? beyond(ws_.strips[static_cast<size_t>(s)], e, rest) : e, d, at);
       sum = hn::Add(sum, e);
       weights[s] = at;
@@ -306,7 +306,7 @@ class NarrowForward : public NarrowPass {
     if (zero_) add_columns(out, t, call_.shape.value_dim, hn::Mul(rest, inverse(sum)), ws_.columns.data());
     if (call_.lse == nullptr) return;
     float* lse = lse_of_head(call_.lse) + cls_ + t;
-    const auto value = log_sum<float>(top, sum);
+    const auto value = log_sum<float>(row_max, sum);
     t + n <= patches_ ? hn::StoreU(value, d, lse) : store_first(value, lse, patches_ - t);
   }
 
@@ -314,21 +314,21 @@ class NarrowForward : public NarrowPass {
     const Floats d;
     float* scores = array(rows_.weights + strips_ + c).first;
     score_class(c, scores);
-    auto lane_tops = hn::Set(d, -std::numeric_limits<float>::infinity());
-    for (int64_t t = 0; t < patches_; t += lanes<float>()) lane_tops = hn::Max(lane_tops, hn::LoadU(d, scores + t));
-    float top = hn::GetLane(hn::MaxOfLanes(d, lane_tops));
-    for (int64_t key = 0; key < cls_; ++key) top = HWY_MAX(top, class_score(c, key));
-    if (top == -std::numeric_limits<float>::infinity()) top = 0;
-    float sum = exponentiate_row(scores, top);
+    auto lane_max = hn::Set(d, -std::numeric_limits<float>::infinity());
+    for (int64_t t = 0; t < patches_; t += lanes<float>()) lane_max = hn::Max(lane_max, hn::LoadU(d, scores + t));
+    float row_max = hn::GetLane(hn::MaxOfLanes(d, lane_max));
+    for (int64_t key = 0; key < cls_; ++key) row_max = HWY_MAX(row_max, class_score(c, key));
+    if (row_max == -std::numeric_limits<float>::infinity()) row_max = 0;
+    float sum = exponentiate_row(scores, row_max);
     sum_tokens(scores, array(rows_.v), patches_, call_.shape.value_dim, 1.0f, out);
     for (int64_t key = 0; key < cls_; ++key) {
-      const float weight = std::exp(class_score(c, key) - top), *value = head_rows(call_.inputs.v).row(key);
+      const float weight = std::exp(class_score(c, key) - row_max), *value = head_rows(call_.inputs.v).row(key);
       sum += weight;
       for (int64_t i = 0; i < call_.shape.value_dim; ++i) out[i] += weight * value[i];
     }
     for (int64_t i = 0; i < call_.shape.value_dim; ++i) out[i] = sum == 0 ? 0.0f : out[i] / sum;
     if (call_.lse == nullptr) return;
-    lse_of_head(call_.lse)[c] = sum == 0 ? -std::numeric_limits<float>::infinity() : top + std::log(sum);
+    lse_of_head(call_.lse)[c] = sum == 0 ? -std::numeric_limits<float>::infinity() : row_max + std::log(sum);
   }
 };
 

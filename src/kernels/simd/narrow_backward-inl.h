@@ -52,14 +52,14 @@ class NarrowBackward : public NarrowPass {
     return hn::Mul(rest, product);
   }
 
-  /// Probabilities and slopes (the scores' gradients) of the queries' pairs, and the queries' gradients.
+  /// Probabilities and dscores (the scores' gradients) of the queries' pairs, and the queries' gradients.
   void query_block(int64_t t, NarrowPartner class_k, NarrowPartner class_v) {
     const Floats d;
     const int64_t n = lanes<float>();
     float *scores = ws_.block.data(), *products = scores + strips_ * n;
     collect(t, class_k, class_v);
     score(t, scores);
-    const Channels g = array(rows_.out), weights = array(rows_.weights), slopes = array(rows_.slopes);
+    const Channels g = array(rows_.out), weights = array(rows_.weights), dscores = array(rows_.dscores);
     dot_all({g.at(0, t), g.stride}, ws_.summed.data(), met_, call_.shape.value_dim, 1.0f, products, n);
     const float* lse = lse_of_head(call_.saved_lse) + cls_ + t;
     const auto total = zero_if_lowest(t + n <= patches_ ? hn::LoadU(d, lse) : load_first(lse, patches_ - t));
@@ -72,14 +72,14 @@ class NarrowBackward : public NarrowPass {
       hn::StoreU(p, d, scores + at);
       hn::StoreU(weight, d, weights.at(strips[s].index, t));
       delta = hn::MulAdd(weight, hn::LoadU(d, products + at), delta);
-      ws_.weights[static_cast<size_t>(s)] = slopes.at(strips[s].index, t);
+      ws_.weights[static_cast<size_t>(s)] = dscores.at(strips[s].index, t);
     }
     for (int64_t s = 0; s < met_; ++s) {
       const NarrowStrip& strip = strips[s];
       const auto p = hn::LoadU(d, scores + s * n);
-      auto slope = hn::Mul(p, hn::Sub(hn::LoadU(d, products + s * n), delta));
-      if (!whole(strip)) slope = hn::IfThenElseZero(inside(strip), slope);
-      hn::StoreU(slope, d, slopes.at(strip.index, t));
+      auto dscore = hn::Mul(p, hn::Sub(hn::LoadU(d, products + s * n), delta));
+      if (!whole(strip)) dscore = hn::IfThenElseZero(inside(strip), dscore);
+      hn::StoreU(dscore, d, dscores.at(strip.index, t));
     }
     const Channels dq = array(rows_.dq);
     sum_partners(ws_.scored.data(), ws_.weights.data(), met_, call_.shape.dim, hn::Set(d, call_.scale), dq.at(0, t),
@@ -88,18 +88,19 @@ class NarrowBackward : public NarrowPass {
 
   /// What the patch tokens' queries leave for class token c as a key.
   void class_keys(int64_t c, float* dk, float* dv) {
-    sum_tokens(array(rows_.slopes + c).first, array(rows_.q), patches_, call_.shape.dim, call_.scale, dk);
+    sum_tokens(array(rows_.dscores + c).first, array(rows_.q), patches_, call_.shape.dim, call_.scale, dk);
     sum_tokens(array(rows_.weights + c).first, array(rows_.out), patches_, call_.shape.value_dim, 1.0f, dv);
     for (int64_t i = 0; zero_ && i < call_.shape.value_dim; ++i) dv[i] += excluded_gradient()[i];
   }
 
-  /// Class token c as a query: its gradient, its probabilities and slopes for the keys, and its share of class tokens.
+  /// Class token c as a query: its gradient, its probabilities and score gradients for the keys, and its share of class
+  /// tokens.
   void class_query(int64_t c, float* dq, Rows<float> dk, Rows<float> dv) {
     const Floats d;
     const int64_t n = lanes<float>(), dim = call_.shape.dim, value_dim = call_.shape.value_dim;
     const Rows<const float> q = head_rows(call_.inputs.q), k = head_rows(call_.inputs.k), v = head_rows(call_.inputs.v),
                             g = head_rows(call_.grad_out);
-    float *weights = array(rows_.weights + strips_ + c).first, *slopes = array(rows_.slopes + strips_ + c).first;
+    float *weights = array(rows_.weights + strips_ + c).first, *dscores = array(rows_.dscores + strips_ + c).first;
     const float saved = lse_of_head(call_.saved_lse)[c],
                 total = saved == -std::numeric_limits<float>::infinity() ? 0.0f : saved;
     score_class(c, weights);
@@ -108,21 +109,21 @@ class NarrowBackward : public NarrowPass {
     const Channels values = array(rows_.v);
     auto sum = hn::Zero(d);
     for (int64_t t = 0; t < patches_; t += n) {
-      dot_partners<1>({values.at(0, t), values.stride}, &gradient, value_dim, hn::Set(d, 1.0f), slopes + t, 0);
-      sum = hn::MulAdd(hn::LoadU(d, weights + t), hn::LoadU(d, slopes + t), sum);
+      dot_partners<1>({values.at(0, t), values.stride}, &gradient, value_dim, hn::Set(d, 1.0f), dscores + t, 0);
+      sum = hn::MulAdd(hn::LoadU(d, weights + t), hn::LoadU(d, dscores + t), sum);
     }
     float delta = hn::GetLane(hn::SumOfLanes(d, sum));
     for (int64_t key = 0; key < cls_; ++key)
       delta += std::exp(class_score(c, key) - total) * dot(g.row(c), v.row(key), value_dim);
     for (int64_t t = 0; t < patches_; t += n) {
-      const auto slope = hn::Mul(hn::LoadU(d, weights + t), hn::Sub(hn::LoadU(d, slopes + t), hn::Set(d, delta)));
-      hn::StoreU(slope, d, slopes + t);
+      const auto dscore = hn::Mul(hn::LoadU(d, weights + t), hn::Sub(hn::LoadU(d, dscores + t), hn::Set(d, delta)));
+      hn::StoreU(dscore, d, dscores + t);
     }
-    sum_tokens(slopes, array(rows_.k), patches_, dim, call_.scale, dq);
+    sum_tokens(dscores, array(rows_.k), patches_, dim, call_.scale, dq);
     for (int64_t key = 0; key < cls_; ++key) {
       const float p = std::exp(class_score(c, key) - total),
-                  slope = call_.scale * p * (dot(g.row(c), v.row(key), value_dim) - delta);
-      for (int64_t i = 0; i < dim; ++i) dq[i] += slope * k.row(key)[i], dk.row(key)[i] += slope * q.row(c)[i];
+                  dscore = call_.scale * p * (dot(g.row(c), v.row(key), value_dim) - delta);
+      for (int64_t i = 0; i < dim; ++i) dq[i] += dscore * k.row(key)[i], dk.row(key)[i] += dscore * q.row(c)[i];
       for (int64_t i = 0; i < value_dim; ++i) dv.row(key)[i] += p * g.row(c)[i];
     }
   }
@@ -130,20 +131,20 @@ class NarrowBackward : public NarrowPass {
   /// Gradients of keys and values [t, t + lanes): gathered over the queries that met them.
   void key_block(int64_t t, NarrowPartner class_q, NarrowPartner class_g) {
     const Channels q = array(rows_.q), g = array(rows_.out), weights = array(rows_.weights),
-                   slopes = array(rows_.slopes);
+                   dscores = array(rows_.dscores);
     NarrowPartner *scored = ws_.scored.data(), *summed = ws_.summed.data();
-    const float **slope = ws_.weights.data(), **weight = ws_.other_weights.data();
+    const float **dscore = ws_.weights.data(), **weight = ws_.other_weights.data();
     int64_t count = 0;
     for (; count < cls_; ++count) {
       scored[count] = class_partner(class_q, count, call_.shape.dim);
       summed[count] = class_partner(class_g, count, call_.shape.value_dim);
-      slope[count] = slopes.at(strips_ + count, t), weight[count] = weights.at(strips_ + count, t);
+      dscore[count] = dscores.at(strips_ + count, t), weight[count] = weights.at(strips_ + count, t);
     }
     int64_t index = cls_;
     for (const int64_t shift : ws_.shifts) {
       const int64_t from = t - shift;
       scored[count] = {q.at(0, from), q.stride}, summed[count] = {g.at(0, from), g.stride};
-      slope[count] = slopes.at(index, from), weight[count] = weights.at(index, from);
+      dscore[count] = dscores.at(index, from), weight[count] = weights.at(index, from);
       count += from + lanes<float>() > 0 && from < patches_ ? 1 : 0;
       ++index;
     }
