@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Every file that the documentation names exists. With the program as argument, so do its commands and their options, and
-# they print what the documentation shows:
+# Every file that the documentation names exists, and its lines are wrapped. With the program as argument, its commands and
+# their options exist too, and they print what the documentation shows:
 # scripts/check-docs.sh [build/fib [PAGE…]]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fib=${1:-}
 pages=("${@:2}")
-((${#pages[@]} > 0)) || pages=(README.md CONTRIBUTING.md docs/*.md)
+((${#pages[@]} > 0)) || pages=(README.md CONTRIBUTING.md CHANGELOG.md docs/*.md)
 failures=0
 
 complain() {
@@ -35,6 +35,18 @@ check_links() {
     [[ -z $link || $link == http* ]] && continue
     [[ -e $(dirname "$page")/$link ]] || complain "$page links to $link, which does not exist"
   done < <(grep -oHP '\]\([^)\s]+\)' "${pages[@]}" | sort -u)
+}
+
+# Paragraphs are wrapped at about 110 columns. Tables, blocks of code, a command alone on its line and the targets of links
+# cannot be.
+check_width() {
+  local page line
+  for page in "${pages[@]}"; do
+    while IFS=: read -r line _; do
+      complain "$page:$line is longer than 115 columns: wrap it at 110"
+    done < <(LC_ALL=C.UTF-8 sed -E '/^ *```/,/^ *```/s/.*//; s/^ *\|.*//; s/^`[^`]*`$//; s/\]\([^)]*\)/]/g' "$page" |
+             LC_ALL=C.UTF-8 grep -nE '^.{116,}')
+  done
 }
 
 declare -A help_of
@@ -96,6 +108,7 @@ check_outputs() {
 
 check_paths
 check_links
+check_width
 if [[ -n $fib ]]; then
   all_commands=$("$fib" --help)
   check_commands
