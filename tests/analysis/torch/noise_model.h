@@ -25,7 +25,7 @@ inline DatasetPtr noise_images(size_t count) {
 }
 
 /// A mini ViT that was never trained.
-inline training::TrainedModel subject(const std::string& attention, const DatasetPtr& images) {
+inline training::TrainedModel untrained_model(const std::string& attention, const DatasetPtr& images) {
   torch::manual_seed(1);
   models::Options options;
   options.attention = AttentionSpec::parse(attention);

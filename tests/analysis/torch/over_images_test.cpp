@@ -5,7 +5,7 @@
 
 #include "analysis/torch/attention_maps.h"
 #include "analysis/torch/diversity.h"
-#include "noise_subject.h"
+#include "noise_model.h"
 
 namespace fib::analysis {
 namespace {
@@ -19,7 +19,7 @@ at::Tensor input(const training::TrainedModel& s, size_t index) {
 
 TEST(OverImages, diversity_is_that_of_each_image_in_order) {
   const DatasetPtr images = noise_images(5);
-  const training::TrainedModel s = subject("fibottention", images);
+  const training::TrainedModel s = untrained_model("fibottention", images);
   int64_t last = 0;
   const std::vector<double> values = diversity_over(s, images, 2, [&](int64_t done) { last = done; });
   ASSERT_EQ(values.size(), 5U);
@@ -31,7 +31,7 @@ TEST(OverImages, diversity_is_that_of_each_image_in_order) {
 
 TEST(OverImages, inside_attention_is_averaged_over_images_that_have_a_region) {
   const DatasetPtr images = noise_images(4);
-  const training::TrainedModel s = subject("full", images);
+  const training::TrainedModel s = untrained_model("full", images);
   const auto left_half_of_odd_images = [](const Dataset&, size_t index) {
     PatchRegion region(64, false);
     for (size_t p = 0; p < 64; ++p) region[p] = index % 2 == 1 && p % 8 < 4;
@@ -47,7 +47,7 @@ TEST(OverImages, inside_attention_is_averaged_over_images_that_have_a_region) {
 
 TEST(Predictions, are_the_largest_logits_in_order) {
   const DatasetPtr images = noise_images(5);
-  const training::TrainedModel s = subject("full", images);
+  const training::TrainedModel s = untrained_model("full", images);
   training::TorchPredictor predictor(s);
   const auto list = prediction::predict_over(predictor, *s.loader(images));
   ASSERT_EQ(list.size(), 5U);
@@ -61,7 +61,7 @@ TEST(Predictions, are_the_largest_logits_in_order) {
 TEST(AttentionMaps, show_what_the_layers_weigh) {
   const DatasetPtr images = noise_images(1);
   for (const char* attention : {"full", "fibottention", "efficient"}) {
-    const training::TrainedModel s = subject(attention, images);
+    const training::TrainedModel s = untrained_model(attention, images);
     const AttentionMaps maps = attention_maps(*s.module, input(s, 0), 27);
     ASSERT_EQ(maps.from_cls.sizes(), at::IntArrayRef({3, 3, 64})) << attention;
     const at::NoGradGuard no_grad;
@@ -75,9 +75,9 @@ TEST(AttentionMaps, show_what_the_layers_weigh) {
 
 TEST(AttentionMaps, are_refused_where_there_are_none) {
   const DatasetPtr images = noise_images(1);
-  const training::TrainedModel s = subject("linformer", images);
+  const training::TrainedModel s = untrained_model("linformer", images);
   EXPECT_THROW(attention_maps(*s.module, input(s, 0), 0), std::invalid_argument);
-  EXPECT_THROW(attention_maps(*subject("full", images).module, input(s, 0), 64), std::invalid_argument);
+  EXPECT_THROW(attention_maps(*untrained_model("full", images).module, input(s, 0), 64), std::invalid_argument);
 }
 
 TEST(AttentionMaps, need_a_class_token_that_sees_every_patch_in_every_layer) {

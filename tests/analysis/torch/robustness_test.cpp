@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "data/corruptions/corruption.h"
-#include "noise_subject.h"
+#include "noise_model.h"
 #include "training/torch/classification.h"
 
 namespace fib::analysis {
@@ -21,7 +21,7 @@ TEST(Robustness, averages_over_severities_and_corruptions) {
 
 TEST(Robustness, is_the_accuracy_on_the_corrupted_images) {
   const DatasetPtr images = noise_images(6);
-  const training::TrainedModel s = subject("fibottention", images);
+  const training::TrainedModel s = untrained_model("fibottention", images);
   std::vector<std::string> heard;
   const Robustness r = measure_robustness(s, {.corruptions = {"contrast"}, .severities = {1, 5}, .images = 4},
                                           [&](int64_t, const std::string& name) { heard.push_back(name); });
