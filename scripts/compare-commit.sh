@@ -20,16 +20,7 @@ after=${FIB:-build/fib}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-build_before() {
-  local tree=build/before
-  [[ -e $tree/.git ]] || git worktree add --detach --force "$tree" "$commit" >&2
-  git -C "$tree" checkout --quiet --detach "$commit"
-  cmake -S "$tree" -B "$tree/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_UNITY_BUILD=ON -DFIB_BUILD_TESTS=OFF \
-    -DFIB_WERROR=OFF >"$work/build.log" 2>&1 && cmake --build "$tree/build" >>"$work/build.log" 2>&1 ||
-    { tail -n 20 "$work/build.log" >&2; echo "compare-commit: $commit does not build here" >&2; exit 1; }
-  echo "$tree/build/fib"
-}
-before=${BEFORE:-$(build_before)}
+before=${BEFORE:-$(scripts/build-before.sh "$commit")}
 
 # VERSION TARGET ARGUMENT...: appends "version<TAB>what is timed<TAB>ms" for every row of a benchmark.
 run() {

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kMostRunsPerTurn = 200;
 
-double run_ms(const std::function<void()>& run) {
-  const auto begin = std::chrono::steady_clock::now();
+double run_ms(const std::function<void()>& run, const Clock& clock) {
+  const double begin = clock();
   run();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return clock() - begin;
 }
 
 struct Turn {
@@ -28,11 +28,12 @@ struct Turn {
   std::vector<double> samples = {};
 };
 
-std::vector<Turn> plan_turns(const std::vector<std::function<void()>>& contestants, const TimingOptions& options) {
+std::vector<Turn> plan_turns(const std::vector<std::function<void()>>& contestants, const TimingOptions& options,
+                             const Clock& clock) {
   std::vector<Turn> turns;
   for (const auto& contestant : contestants) {
     Turn turn{&contestant};
-    turn.ms = run_ms(contestant);
+    turn.ms = run_ms(contestant, clock);
     turn.samples.push_back(turn.ms);
     turn.runs = std::clamp(static_cast<int>(options.turn_ms / std::max(turn.ms, 1e-3)), 1, kMostRunsPerTurn);
     // Who takes longer than the time for all is timed this once.
@@ -50,9 +51,9 @@ int plan_rounds(const std::vector<Turn>& turns, const TimingOptions& options) {
 }
 
 /// The others have emptied the caches: a fast contestant runs once untimed.
-void take_turn(Turn& turn) {
+void take_turn(Turn& turn, const Clock& clock) {
   if (turn.runs > 1) (*turn.run)();
-  for (int i = 0; i < turn.runs; ++i) turn.samples.push_back(run_ms(*turn.run));
+  for (int i = 0; i < turn.runs; ++i) turn.samples.push_back(run_ms(*turn.run, clock));
 }
 
 Timing summarise(std::vector<double> samples) {
@@ -62,12 +63,16 @@ Timing summarise(std::vector<double> samples) {
 
 }  // namespace
 
+double wall_clock() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 std::vector<Timing> time_interleaved(const std::vector<std::function<void()>>& contestants,
-                                     const TimingOptions& options, const Progress& progress) {
-  std::vector<Turn> turns = plan_turns(contestants, options);
+                                     const TimingOptions& options, const Progress& progress, const Clock& clock) {
+  std::vector<Turn> turns = plan_turns(contestants, options, clock);
   const int rounds = plan_rounds(turns, options);
   for (int round = 0; round < rounds; ++round) {
-    for (Turn& turn : turns) take_turn(turn);
+    for (Turn& turn : turns) take_turn(turn, clock);
     if (progress) progress(static_cast<double>(round + 1) / rounds);
   }
   std::vector<Timing> timings;

@@ -25,9 +25,14 @@ struct TimingOptions {
 /// What a person may be shown: how much of the work is done, from 0 to 1.
 using Progress = std::function<void(double)>;
 
+/// Milliseconds from any beginning.
+using Clock = std::function<double()>;
+double wall_clock();
+
 /// Each has run at least once before, so that its memory is in place.
 std::vector<Timing> time_interleaved(const std::vector<std::function<void()>>& contestants,
-                                     const TimingOptions& options = {}, const Progress& progress = {});
+                                     const TimingOptions& options = {}, const Progress& progress = {},
+                                     const Clock& clock = wall_clock);
 
 // ---- What this process and this machine have of memory, as Linux tells it
 

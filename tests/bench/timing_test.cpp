@@ -1,47 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "bench/measure.h"
 
 namespace fib::bench {
 namespace {
 
-void pass_time(int microseconds) { std::this_thread::sleep_for(std::chrono::microseconds(microseconds)); }
+/// Time that passes by what contestants take.
+class InterleavedTiming : public testing::Test {
+ protected:
+  std::function<void()> takes(double ms) {
+    return [this, ms] { now_ += ms; };
+  }
+  std::vector<Timing> time(const std::vector<std::function<void()>>& contestants, const TimingOptions& options,
+                           const Progress& progress = {}) {
+    return time_interleaved(contestants, options, progress, [this] { return now_; });
+  }
 
-TEST(InterleavedTiming, ranks_the_slower_one_slower) {
-  const auto t = time_interleaved({[] { pass_time(40000); }, [] { pass_time(300); }}, {0.1, 3, 10, 5.0});
+  double now_ = 0;
+};
+
+TEST_F(InterleavedTiming, is_that_of_each_contestant) {
+  const auto t = time({takes(40), takes(0.25)}, {0.1, 3, 10, 5.0});
   ASSERT_EQ(t.size(), 2U);
-  EXPECT_GE(t[0].min_ms, 40.0);
-  EXPECT_GE(t[1].min_ms, 0.3);
-  EXPECT_LT(t[1].min_ms, t[0].min_ms);
-  EXPECT_LE(t[0].min_ms, t[0].median_ms);
+  EXPECT_DOUBLE_EQ(t[0].min_ms, 40);
+  EXPECT_DOUBLE_EQ(t[0].median_ms, 40);
+  EXPECT_DOUBLE_EQ(t[1].min_ms, 0.25);
 }
 
-TEST(InterleavedTiming, takes_turns) {
+TEST_F(InterleavedTiming, has_the_shortest_run_and_the_one_in_the_middle) {
+  double next = 7;
+  const auto t = time({[&] { now_ += next--; }}, {1.0, 4, 4, 0.0});  // 7, 6, 5, 4, 3
+  EXPECT_DOUBLE_EQ(t[0].min_ms, 3);
+  EXPECT_DOUBLE_EQ(t[0].median_ms, 5);
+}
+
+TEST_F(InterleavedTiming, takes_turns) {
   std::string order;
-  time_interleaved({[&] { order += 'a'; }, [&] { order += 'b'; }}, {1.0, 3, 3, 0.0});
+  time({[&] { order += 'a'; }, [&] { order += 'b'; }}, {1.0, 3, 3, 0.0});
   EXPECT_EQ(order, "abababab");  // one run each to plan, then three rounds
 }
 
-TEST(InterleavedTiming, takes_at_least_its_least_rounds) {
-  const auto t = time_interleaved({[] { pass_time(2000); }}, {3600, 3, 3, 1.0});
-  EXPECT_EQ(t[0].runs, 4);  // one to plan
+TEST_F(InterleavedTiming, takes_at_least_its_least_rounds) {
+  EXPECT_EQ(time({takes(2)}, {3600, 3, 3, 1.0})[0].runs, 4);  // one to plan
 }
 
-TEST(InterleavedTiming, times_once_who_is_slower_than_all_may_be) {
-  const auto t = time_interleaved({[] { pass_time(20000); }, [] {}}, {0.005, 3, 3, 1.0});
+TEST_F(InterleavedTiming, times_once_who_is_slower_than_all_may_be) {
+  const auto t = time({takes(20), [] {}}, {0.005, 3, 3, 1.0});
   EXPECT_EQ(t[0].runs, 1);
   EXPECT_GT(t[1].runs, 3);
 }
 
-TEST(InterleavedTiming, tells_how_far_it_is) {
+TEST_F(InterleavedTiming, tells_how_far_it_is) {
   std::vector<double> told;
-  time_interleaved({[] {}}, {1.0, 4, 4, 0.0}, [&](double done) { told.push_back(done); });
+  time({[] {}}, {1.0, 4, 4, 0.0}, [&](double done) { told.push_back(done); });
   EXPECT_EQ(told, (std::vector<double>{0.25, 0.5, 0.75, 1.0}));
+}
+
+TEST(WallClock, never_goes_back) {
+  const double before = wall_clock();
+  EXPECT_GE(wall_clock(), before);
 }
 
 }  // namespace

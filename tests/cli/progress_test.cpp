@@ -3,9 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "report/text.h"
 #include "terminal.h"
 
@@ -47,8 +44,8 @@ TEST(Progress, stays_on_one_line_of_the_terminal_and_off_other_messages) {
     fib::test::Terminal terminal(columns);
     {
       fib::cli::ProgressBar bar("images", 1000, false);
-      std::this_thread::sleep_for(std::chrono::milliseconds(120));  // it is drawn no more often than a person sees
-      bar.show(500, "epoch 1 of 30, loss 2.302");
+      while (terminal.written().empty())  // it is drawn no more often than a person sees
+        bar.show(500, "epoch 1 of 30, loss 2.302");
       fib::cli::say("a message");
     }
     const std::string text = terminal.written();

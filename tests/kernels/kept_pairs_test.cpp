@@ -22,8 +22,13 @@ SupportSet offsets(int64_t heads, int64_t patches, int64_t cls, std::vector<Toke
   return SupportSet(patches, cls, patterns);
 }
 
-TEST(KeptPairs, rows_are_class_tokens_on_both_sides_and_signed_offsets) {
-  EXPECT_EQ(plan(offsets(3, 50, 2), 1).rows, 2 * 2 + 1 + 2 * 3);
+TEST(KeptPairs, have_room_for_all_of_a_head) {
+  for (const int64_t cls : {0, 1, 2}) {
+    for (const int64_t patches : {5, 50, 500}) {
+      const SupportSet support = offsets(3, patches, cls);
+      EXPECT_GE(plan(support, 1).rows * support.query_tokens(), support.pairs(0)) << cls << ' ' << patches;
+    }
+  }
 }
 
 /// How many are many is a matter of the machine; that more stay many is not.
@@ -39,15 +44,16 @@ TEST(KeptPairs, a_task_is_a_head_where_there_are_many) {
 }
 
 TEST(KeptPairs, of_longer_heads_fewer_are_kept_at_a_time) {
-  int64_t before = plan(offsets(12, 784, 1), 1).heads_at_once;
-  EXPECT_EQ(before, 12);
+  const int64_t shortest = plan(offsets(12, 784, 1), 1).heads_at_once;
+  EXPECT_LE(shortest, 12);
+  int64_t before = shortest;
   for (int64_t patches = 1568; patches < 100'000; patches *= 2) {
     const int64_t heads = plan(offsets(12, patches, 1), 1).heads_at_once;
     EXPECT_GE(heads, 1) << patches;
     EXPECT_LE(heads, before) << patches;
     before = heads;
   }
-  EXPECT_EQ(before, 1);
+  EXPECT_LT(before, shortest);
 }
 
 TEST(KeptPairs, none_where_those_of_one_head_would_fill_the_memory) {

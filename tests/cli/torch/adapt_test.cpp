@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../run_fib.h"
 #include "background.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "tiny_mnist.h"
 

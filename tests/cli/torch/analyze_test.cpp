@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "../run_fib.h"
 #include "background.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "mini_vit.h"
 #include "tiny_mnist.h"

@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "free_port.h"
+
 namespace fib::test {
 
 /// Starts fib with these arguments in the background.
@@ -38,6 +40,19 @@ inline size_t lines_of(const std::string& file) {
 /// Until the run has written that many lines of metrics, or a minute has passed.
 inline void wait_for_lines(const std::string& file, size_t lines) {
   for (int i = 0; i < 6000 && lines_of(file) < lines; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+inline bool somebody_listens(int port) {
+  const sockaddr_in address = loopback(port);
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool there = ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(socket);
+  return there;
+}
+
+/// Until somebody listens on that port of this host, or a minute has passed.
+inline void wait_for_listener(int port) {
+  for (int i = 0; i < 6000 && !somebody_listens(port); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 }  // namespace fib::test

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../run_fib.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "tiny_mnist.h"
 

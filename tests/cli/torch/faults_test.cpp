@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "../run_fib.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "mini_vit.h"
 #include "tiny_mnist.h"

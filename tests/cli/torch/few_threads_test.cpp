@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "../run_fib.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "tiny_mnist.h"
 

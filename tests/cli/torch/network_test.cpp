@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "../run_fib.h"
 #include "background.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "free_port.h"
 #include "tiny_mnist.h"

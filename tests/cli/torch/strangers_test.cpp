@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several processes that do not belong together, and strangers at the port where they meet. Loopback only.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include "../run_fib.h"
 #include "background.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "free_port.h"
 #include "tiny_mnist.h"
@@ -20,17 +19,10 @@
 namespace {
 
 using fib::test::free_port;
+using fib::test::loopback;
 using fib::test::mentions;
 using fib::test::read_file;
 using fib::test::wait_for;
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  return address;
-}
 
 /// Connects again and again, says something and stays, as long as it lives.
 class Strangers {
@@ -143,13 +135,11 @@ TEST_F(SeveralProcesses, go_on_whatever_strangers_send) {
   }
 }
 
-/// The server of LibTorch's store waits for the rest of it.
-TEST_F(SeveralProcesses, end_in_time_where_a_stranger_sends_half_a_command) {
+/// The server of LibTorch's store waits for the rest of it; without --peer-timeout the processes would wait for ever.
+TEST_F(SeveralProcesses, end_where_a_stranger_sends_half_a_command) {
   const int port = free_port();
   const Strangers strangers(port, std::string(1, '\0'));
-  const auto began = std::chrono::steady_clock::now();
   for (const int code : both(port, "run")) EXPECT_TRUE(code == 0 || code == 1) << code;
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(30));
   for (const int rank : {0, 1}) EXPECT_LE(std::ranges::count(log(rank), '\n'), 1) << log(rank);
 }
 

@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "../run_fib.h"
 #include "background.h"
+#include "cli/run_fib.h"
 #include "files.h"
 #include "free_port.h"
 #include "tiny_mnist.h"
@@ -184,10 +184,11 @@ TEST_F(Train, can_be_judged_by_a_part_of_the_images_and_trains_one_epoch_with_th
 
 /// The rest of the processes never comes, and is waited for an hour: only the signal ends it.
 TEST_F(Train, answers_a_signal_while_it_waits_for_other_processes) {
+  const int port = free_port();
   const pid_t child =
       start(arguments("run", "--peer-timeout 3600"),
-            "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANK=0 MASTER_PORT=" + std::to_string(free_port()));
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+            "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANK=0 MASTER_PORT=" + std::to_string(port));
+  wait_for_listener(port);
   ::kill(child, SIGTERM);
   EXPECT_EQ(wait_for(child), 143);
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "sequences/torch/tasks.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -62,9 +64,7 @@ class Sequences : public testing::TestWithParam<const char*> {
                              : "series:" + (directory_ / "s.csv").string() + "?look_back=24&horizon=4&patch=4&stride=2";
     return recipe;
   }
-  Experiment experiment(const RankInfo& rank = {}) const {
-    return prepare(recipe(), rank, {text_task(), series_task()});
-  }
+  Experiment experiment(const RankInfo& rank = {}) const { return prepare(recipe(), rank, sequence_tasks()); }
 
   void train(const std::filesystem::path& folder, int64_t stop_after, bool resumes) const {
     struct Stops : Observer {

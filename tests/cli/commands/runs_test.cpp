@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "finished_run.h"
-#include "run_fib.h"
+#include "cli/finished_run.h"
+#include "cli/run_fib.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/run_fib.h"
 #include "files.h"
-#include "run_fib.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "run_fib.h"
+#include "cli/run_fib.h"
 
 namespace {
 

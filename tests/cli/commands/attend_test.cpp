@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/npy.h"
+#include "cli/run_fib.h"
 #include "oracle/attention_oracle.h"
-#include "run_fib.h"
 
 namespace {
 

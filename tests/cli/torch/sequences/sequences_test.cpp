@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "../run_fib.h"
+#include "cli/run_fib.h"
 #include "files.h"
 
 namespace {

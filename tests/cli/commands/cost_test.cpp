@@ -5,7 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "run_fib.h"
+#include "cli/run_fib.h"
 
 namespace {
 
