@@ -14,8 +14,7 @@
 #include "cli/stop_signals.h"
 #include "cli/torch/train_observer.h"
 #include "robots/torch/cloning.h"
-#include "sequences/torch/series_task.h"
-#include "sequences/torch/text_task.h"
+#include "sequences/torch/tasks.h"
 
 namespace fib::cli {
 namespace {
@@ -36,9 +35,8 @@ void end_if_stopped(const training::LostRank& error, const CancelToken& cancel) 
 
 std::vector<training::TaskRow> all_tasks() {
   std::vector<training::TaskRow> tasks = training::classification_tasks();
-  for (training::TaskRow& task : robots::cloning_tasks()) tasks.push_back(std::move(task));
-  tasks.push_back(sequences::text_task());
-  tasks.push_back(sequences::series_task());
+  for (const auto& room : {robots::cloning_tasks(), sequences::sequence_tasks()})
+    tasks.insert(tasks.end(), room.begin(), room.end());
   return tasks;
 }
 

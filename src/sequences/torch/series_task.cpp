@@ -10,6 +10,7 @@
 #include "base/measure.h"
 #include "base/safetensors.h"
 #include "data/sampler.h"
+#include "sequences/torch/tasks.h"
 #include "sequences/torch/text_task.h"
 #include "sequences/torch/trained_text.h"
 #include "training/run/directory.h"

@@ -70,9 +70,6 @@ class SeriesTask final : public training::Task {
   std::shared_ptr<SeriesDecoder> model_;
 };
 
-/// The task "series": `model` is a row of decoders(), `data` is series:FILE.csv.
-training::TaskRow series_task();
-
 // ---- What has been learned ------------------------------------------------------------------------------------------
 
 struct TrainedSeries {

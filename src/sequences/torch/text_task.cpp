@@ -9,6 +9,7 @@
 
 #include "base/measure.h"
 #include "base/rng.h"
+#include "sequences/torch/tasks.h"
 
 namespace fib::sequences {
 namespace {

@@ -47,9 +47,6 @@ class TextTask final : public training::Task {
   std::shared_ptr<TextDecoder> model_;
 };
 
-/// The task "text": `model` is a row of decoders(), `data` is text:FILE.
-training::TaskRow text_task();
-
 /// What attention costs in a step of `samples` windows.
 training::AttentionFacts attention_facts(DecoderTrunk& trunk, int64_t samples);
 

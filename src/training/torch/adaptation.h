@@ -88,10 +88,6 @@ class AdaptationTask final : public ClassificationTask {
   std::vector<std::unique_ptr<FadingAttention>> fading_;
 };
 
-/// The row of this task: the recipe's weights with dense attention, and once more with the recipe's. Throws
-/// std::invalid_argument for an attention whose pairs do not follow from positions, or weights that are not dense.
-Experiment prepare_adaptation(const Recipe& recipe, const RankInfo& rank);
-
 /// What an adaptation has come to, on the test set.
 struct AdaptationResult {
   struct Stage {

@@ -85,9 +85,6 @@ class ClassificationTask : public Task {
   ClassificationData data_;
 };
 
-/// The row of this task: model and data as the recipe says, and the search of channels where it prunes.
-Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank);
-
 /// What weights of the model are of, and how they see images: as the test set is shown.
 models::ModelCard model_card(const Recipe& recipe, const models::Model& model, const Loader& test);
 

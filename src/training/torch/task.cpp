@@ -7,8 +7,6 @@
 
 #include "base/nearest.h"
 #include "training/recipe/options.h"
-#include "training/torch/adaptation.h"
-#include "training/torch/classification.h"
 
 namespace fib::training {
 namespace {
@@ -33,11 +31,6 @@ void EvaluationHooks::batch_done(ProcessGroup& group, int64_t done, int64_t tota
   const at::Tensor stop = at::tensor({cancel.requested() ? 1.0 : 0.0}, at::kDouble);
   group.sum(stop);
   if (stop.item<double>() > 0) throw Cancelled();
-}
-
-std::vector<TaskRow> classification_tasks() {
-  return {{"classification", "images to classes", prepare_classification},
-          {"adaptation", "a dense model's answers, with a sparse attention", prepare_adaptation}};
 }
 
 Experiment prepare(const Recipe& recipe, const RankInfo& rank, const std::vector<TaskRow>& tasks) {

@@ -135,8 +135,18 @@ struct TaskRow {
   std::function<Experiment(const Recipe&, const RankInfo&)> make;
 };
 
-/// The tasks of this room; a program adds those of other rooms (cli/torch/train_session.cpp).
-std::vector<TaskRow> classification_tasks();
+/// Each in the file of its task. Model and data as the recipe says, and the search of channels where it prunes.
+Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank);
+/// The recipe's weights with dense attention, and once more with the recipe's. Throws std::invalid_argument for an
+/// attention whose pairs do not follow from positions, or weights that are not dense.
+Experiment prepare_adaptation(const Recipe& recipe, const RankInfo& rank);
+
+/// The tasks of this room. Rooms that stand after it have tables of their own (sequences/torch/tasks.h), and a program
+/// joins them (all_tasks() in cli/torch/train_session.cpp).
+inline std::vector<TaskRow> classification_tasks() {
+  return {{"classification", "images to classes", prepare_classification},
+          {"adaptation", "a dense model's answers, with a sparse attention", prepare_adaptation}};
+}
 
 /// Makes the recipe's task, which must be among `tasks`. Throws std::invalid_argument or std::runtime_error with one
 /// line for what does not fit or cannot be found.
