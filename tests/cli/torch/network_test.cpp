@@ -85,11 +85,11 @@ workers = 1
 [optimizer]
 batch = 16
 [schedule]
-epochs = 30
+epochs = 12
 [run]
 threads = 1
 checkpoint_every = 2
-eval_every = 30
+eval_every = 12
 log_every = 1
 )";
 

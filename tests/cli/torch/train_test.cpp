@@ -28,6 +28,7 @@ using fib::test::start;
 using fib::test::TemporaryDirectory;
 using fib::test::wait_for;
 using fib::test::wait_for_lines;
+using fib::test::wait_for_listener;
 
 /// Twelve steps of 16 images with everything random switched on, a checkpoint after each second one.
 const std::string kRecipe = R"(
