@@ -139,6 +139,20 @@ def read_safetensors(file):
     return {name: Array(t["dtype"], t["shape"], data[slice(*t["data_offsets"])]) for name, t in header.items()}
 
 
+def copy_without(prefix, source, target):
+    """Weights without the tensors whose names begin so, and without what they say of themselves."""
+    kept = {name: tensor for name, tensor in read_safetensors(source).items() if not name.startswith(prefix)}
+    header, begin = {}, 0
+    for name, tensor in kept.items():
+        end = begin + len(tensor.data)
+        header[name] = {"dtype": tensor.kind, "shape": tensor.shape, "data_offsets": [begin, end]}
+        begin = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    target.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(tensor.data for tensor in kept.values()))
+    return target
+
+
 def write_idx(prefix, count, draw):
     labels = bytes(i % 10 for i in range(count))
     pixels = b"".join(draw.randbytes(28 * 28 - 100) + bytes([25 * label]) * 100 for label in labels)
@@ -264,12 +278,13 @@ def compare_logits(both):
 
 
 def make_weights(both, model, data):
-    """A few steps of the older program; a model for clips begins from one for images."""
-    trained = "mini_vit" if model == "mini_timesformer" else model
-    run = both.folder / "weights" / trained
-    if not run.exists():
-        both.run_one(0, ["train", "--model", trained, "--data", data, "--epochs", 1, "--batch", 10, "--workers", 1,
-                         "--out", run])  # fmt: skip
+    """A few steps of the older program; the model for clips begins from the one for images, which has a block more."""
+    run = both.folder / "weights" / model
+    if model == "mini_timesformer":
+        images = both.folder / "weights/mini_vit/model.safetensors"
+        return copy_without("blocks.2.", images, both.folder / "clips.safetensors")
+    both.run_one(0, ["train", "--model", model, "--data", data, "--epochs", 1, "--batch", 10, "--workers", 1,
+                     "--out", run])  # fmt: skip
     return run / "model.safetensors"
 
 

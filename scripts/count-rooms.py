@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files, lines and files under 40 lines of each room of src/ at some commits, side by side: how large the parts are, and
-what a redesign has done to them.
+"""Files, lines and files under 40 lines of each room of src/ at some commits, side by side as a Markdown table: how
+large the parts are, and what a redesign has done to them.
 Usage: scripts/count-rooms.py [COMMIT…]     the working commit by default
 """
 
@@ -30,18 +30,15 @@ def count(commit):
 
 def main(commits):
     counts = [count(commit) for commit in commits]
-    rooms = sorted(set().union(*counts))
-    print("room".ljust(12), *(f"{commit[:10]:>22}" for commit in commits))
-    print(" " * 12, *("files  lines  <40".rjust(22) for _ in commits))
-    total = [[0, 0, 0] for _ in commits]
-    for room in rooms:
-        cells = []
-        for column, counted in enumerate(counts):
-            numbers = counted.get(room, (0, 0, 0))
-            total[column] = [a + b for a, b in zip(total[column], numbers)]
-            cells.append("{:>10} {:>6} {:>4}".format(*numbers))
-        print(room.ljust(12), *cells)
-    print("all".ljust(12), *("{:>10} {:>6} {:>4}".format(*numbers) for numbers in total))
+    print("| room |", " | ".join(f"files, {c[:10]} | lines | under 40" for c in commits), "|")
+    print("| --- |", " | ".join(["---: | ---: | ---:"] * len(commits)), "|")
+    for room in sorted(set().union(*counts)):
+        row(f"`{room}/`", [counted.get(room, (0, 0, 0)) for counted in counts])
+    row("all", [[sum(numbers) for numbers in zip(*counted.values())] for counted in counts])
+
+
+def row(name, cells):
+    print(f"| {name} |", " | ".join(" | ".join(f"{number:,}" for number in numbers) for numbers in cells), "|")
 
 
 if __name__ == "__main__":

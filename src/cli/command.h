@@ -77,16 +77,6 @@ Command torch_command(Title title) {
       title, [](CLI::App& command, Arguments& arguments) { declare(command, arguments); }, Torch::run);
 }
 
-/// A command that runs a compiled model where --engine names one, without torch, and else needs torch.
-template <class Arguments, class Torch>
-Command engine_or_torch_command(Title title) {
-  return make_command<Arguments>(
-      title, [](CLI::App& command, Arguments& arguments) { declare(command, arguments); },
-      [](const Arguments& arguments, const Globals& globals) {
-        arguments.engine.empty() ? Torch::run(arguments, globals) : run_engine(arguments, globals);
-      });
-}
-
 /// As many OpenMP threads as were asked for, or an error.
 void use_threads(const Globals& globals);
 

@@ -7,6 +7,7 @@
 
 #include "bench/benchmarks.h"
 #include "cli/command.h"
+#include "cli/commands/trained.h"
 #include "cli/model_options.h"
 #include "cli/recipe_options.h"
 

@@ -17,6 +17,16 @@
 
 namespace fib::cli {
 
+/// A command that runs a compiled model where --engine names one, without torch, and else needs torch.
+template <class Arguments, class Torch>
+Command engine_or_torch_command(Title title) {
+  return make_command<Arguments>(
+      title, [](CLI::App& command, Arguments& arguments) { declare(command, arguments); },
+      [](const Arguments& arguments, const Globals& globals) {
+        arguments.engine.empty() ? Torch::run(arguments, globals) : run_engine(arguments, globals);
+      });
+}
+
 // ---- fib classify
 
 struct ClassifyArguments {
