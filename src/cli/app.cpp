@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <mutex>
 #include <thread>
 
 #include "base/nearest.h"
@@ -24,7 +26,12 @@ namespace {
 
 constexpr int kFailure = 1, kUsage = 2;
 
+/// Says the line of the first thread that fails: where a process of a run is lost, LibTorch's may fail beside ours.
 int complain(const std::string& message, int code) {
+  static std::mutex mutex;
+  static bool said = false;
+  const std::lock_guard lock(mutex);
+  if (std::exchange(said, true)) return code;
   std::string line = message;
   std::replace(line.begin(), line.end(), '\n', ' ');
   say_error(line);
@@ -170,6 +177,17 @@ std::string explain_failure(const std::exception& error) {
   if (const auto* file = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
     return fmt::format("cannot use {}: {}", in_quotes(file->path1().string()), file->code().message());
   return error.what();
+}
+
+void end_in_one_line() noexcept {
+  std::string reason = "no reason given";
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::exception& error) {
+    reason = error.what();
+  } catch (...) {
+  }
+  ::_exit(complain("a thread of the program has failed: " + reason, kFailure));
 }
 
 std::string version_text() { return "fib " FIB_VERSION " (commit " FIB_COMMIT ", " FIB_BUILD_TYPE ")"; }

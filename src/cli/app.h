@@ -20,6 +20,9 @@ struct Program {
 /// The line for a person: in words of this program where the text is a library's.
 std::string explain_failure(const std::exception& error);
 
+/// For std::set_terminate: what no thread catches ends the program with one line and code 1.
+[[noreturn]] void end_in_one_line() noexcept;
+
 /// Thrown by a command that has said all there is to say and ends with a code of its own.
 struct Exit {
   int code;

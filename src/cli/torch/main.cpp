@@ -2,6 +2,8 @@
 // fib-torch: the commands that need torch. People call `fib`, which becomes this program.
 #include <torch/torch.h>
 
+#include <exception>
+
 #include "cli/app.h"
 #include "cli/commands/command_table.h"
 #include "cli/torch/train_session.h"
@@ -35,4 +37,8 @@ std::string explain(const std::exception& error) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return run_app(argc, argv, {command_table<RunsHere>(), set_threads, explain}); }
+int main(int argc, char** argv) {
+  // A thread of LibTorch's store throws where nothing catches it when rank 0 is gone.
+  std::set_terminate(end_in_one_line);
+  return run_app(argc, argv, {command_table<RunsHere>(), set_threads, explain});
+}
