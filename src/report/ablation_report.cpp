@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include "analysis/ablations/results.h"
 #include "report/fields.h"
@@ -20,8 +19,6 @@ namespace {
 
 using ablations::Ablation;
 using ablations::AblationRow;
-using ablations::Effort;
-using ablations::Request;
 using ablations::Run;
 using ablations::Scale;
 using nlohmann::ordered_json;
@@ -79,8 +76,25 @@ double paper_value(const AblationRow& row, const std::string& data) {
   return found != row.paper.end() ? found->second : std::nan("");
 }
 
+/// As printed: one digit behind the point, or two.
 std::string paper_text(const AblationRow& row, const std::string& data) {
-  return row.paper.contains(data) ? fmt::format("{:.1f}", row.paper.at(data)) : "–";
+  if (!row.paper.contains(data)) return kNoValue;
+  std::string text = fixed(row.paper.at(data), 2);
+  if (text.back() == '0') text.pop_back();
+  return text;
+}
+
+std::string share_text(double share) { return fixed(100 * share, 2) + " %"; }
+
+bool has_paper_shares(const Ablation& a) {
+  return std::ranges::any_of(a.rows, [](const AblationRow& row) { return row.paper_pruned.has_value(); });
+}
+
+/// What the model prunes, and beside it the paper's share where its table has one.
+std::vector<std::string> pruned_cells(const Ablation& a, const AblationRow& row, const models::Cost& cost) {
+  std::vector<std::string> cells = {share_text(cost.pruning_ratio), share_text(cost.pruning_ratio_by_cost)};
+  if (has_paper_shares(a)) cells.push_back(row.paper_pruned ? share_text(*row.paper_pruned) : kNoValue);
+  return cells;
 }
 
 bool has_paper(const Ablation& a, const std::string& data) {
@@ -162,29 +176,12 @@ ordered_json paper_json(const Ablation& a, const AblationRow& row) {
   return values;
 }
 
-constexpr Scale kScales[] = {Scale::tiny, Scale::small, Scale::paper};
-
-std::string about(double seconds) {
-  if (seconds < 90) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
-  if (seconds < 129600) return fmt::format("{:.0f} h", seconds / 3600);
-  return fmt::format("{:.0f} days", seconds / 86400);
-}
-
-std::string effort_text(const Effort& e) {
-  if (e.runs == 0) return "–";
-  if (e.finished == e.runs) return "done";
-  std::string text = "~ " + about(e.seconds);
-  if (e.finished > 0) text += fmt::format(", {} of {} done", e.finished, e.runs);
-  if (!e.data_present) text += ", no data";
-  return text;
-}
-
 }  // namespace
 
 std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
   using enum Table::Align;
-  std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned", right}};
+  std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned, mean", right}, {"by cost", right}};
+  if (has_paper_shares(a)) columns.push_back({"the paper's", right});
   const std::string rival = a.backbones.empty() ? a.rows[ablations::baseline_row(a, 0)].label : "full attention";
   for (const std::string& data : data_of(runs)) {
     columns.push_back({"here, " + data_name(data), right});
@@ -197,9 +194,9 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const AblationRow& row = a.rows[r];
     const size_t baseline = ablations::baseline_row(a, r);
-    std::vector<std::string> cells = {
-        row.label, row.attention,
-        fmt::format("{:.2f} %", 100 * ablations::image_cost(first_run(runs, r).recipe).pruning_ratio)};
+    std::vector<std::string> cells = {row.label, row.attention};
+    for (std::string& cell : pruned_cells(a, row, ablations::image_cost(first_run(runs, r).recipe)))
+      cells.push_back(std::move(cell));
     for (const std::string& data : data_of(runs)) {
       cells.push_back(measured_text(ablations::measured(runs, r, data)));
       if (has_seeds(runs))
@@ -213,9 +210,12 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
                                 ? " Mean ± deviation over seeds; against: the mean difference with the same "
                                   "seed, with p of a paired t-test, * below 0.05."
                                 : "";
-  return fmt::format("{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epoch{}, scale {}; the paper: {}.{}\n", a.title,
-                     a.section, table.to_string(), a.measure, models_of(runs), epochs, epochs == 1 ? "" : "s",
-                     word_of(scale), a.setting, seeds);
+  return fmt::format(
+      "{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epoch{}, scale {}; the paper: {}.{}\n"
+      "Pruned: mean of the layers that take the attention, and by cost: each weighing what its dense attention "
+      "costs.\n{}",
+      a.title, a.section, table.to_string(), a.measure, models_of(runs), epochs, epochs == 1 ? "" : "s", word_of(scale),
+      a.setting, seeds, a.note.empty() ? "" : a.note + "\n");
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
@@ -230,14 +230,18 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
                       {"top1", or_null(run.top1)},
                       {"seconds", or_null(run.seconds)}});
     }
+    const models::Cost cost = ablations::image_cost(first_run(runs, r).recipe);
     rows.push_back({{"label", a.rows[r].label},
                     {"attention", a.rows[r].attention},
-                    {"pruning_ratio", ablations::image_cost(first_run(runs, r).recipe).pruning_ratio},
+                    {"pruning_ratio", cost.pruning_ratio},
+                    {"pruning_ratio_by_cost", cost.pruning_ratio_by_cost},
+                    {"paper_pruning_ratio", or_null(a.rows[r].paper_pruned)},
                     {"runs", list},
                     {"measured", measured_json(a, runs, r)},
                     {"paper", paper_json(a, a.rows[r])}});
   }
-  return {{"name", a.name}, {"title", a.title}, {"scale", word_of(scale)}, {"unit", "percent"}, {"rows", rows}};
+  return {{"name", a.name},    {"title", a.title}, {"scale", word_of(scale)},
+          {"unit", "percent"}, {"rows", rows},     {"note", a.note}};
 }
 
 void draw_reproduced(const Ablation& a, const std::vector<Run>& runs, const std::string& path) {
@@ -245,38 +249,6 @@ void draw_reproduced(const Ablation& a, const std::vector<Run>& runs, const std:
     draw_curves(a, runs, path);
   else
     draw_dots(a, runs, path);
-}
-
-std::string list_text(const std::vector<Ablation>& all, const Request& request) {
-  using enum Table::Align;
-  Table table({{"name"}, {"what"}, {"rows", right}, {"tiny"}, {"small"}, {"paper"}});
-  for (const Ablation& a : all) {
-    std::vector<std::string> cells = {a.name, a.title, a.rows.empty() ? "" : std::to_string(a.rows.size())};
-    for (Scale scale : kScales)
-      cells.push_back(a.rows.empty() ? "no training" : effort_text(effort_of(a, request, scale)));
-    table.add_row(std::move(cells));
-  }
-  return table.to_string() +
-         "\ntiny: Fashion-MNIST. small: 10,000 images of CIFAR-10. paper: ViT-B for 100 epochs on CIFAR-10 and "
-         "CIFAR-100.\n"
-         "Times are for this machine, estimated from multiply-accumulates until a run of the scale has finished.\n";
-}
-
-ordered_json list_json(const std::vector<Ablation>& all, const Request& request) {
-  ordered_json list = ordered_json::array();
-  for (const Ablation& a : all) {
-    ordered_json entry = {{"name", a.name}, {"title", a.title}, {"section", a.section}, {"rows", a.rows.size()}};
-    entry["command"] = "fib reproduce " + a.name;
-    for (Scale scale : kScales) {
-      if (a.rows.empty()) break;
-      if (!has_scale(a, scale)) continue;
-      const Effort e = effort_of(a, request, scale);
-      entry[word_of(scale)] = {
-          {"runs", e.runs}, {"finished", e.finished}, {"seconds_left", e.seconds}, {"data_present", e.data_present}};
-    }
-    list.push_back(std::move(entry));
-  }
-  return list;
 }
 
 }  // namespace fib::report

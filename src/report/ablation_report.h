@@ -18,6 +18,12 @@ nlohmann::ordered_json reproduced_json(const ablations::Ablation& ablation, cons
 void draw_reproduced(const ablations::Ablation& ablation, const std::vector<ablations::Run>& runs,
                      const std::string& path);
 
+/// The paper's settings beside those of the recipes that follow them.
+std::string settings_text(const ablations::Ablation& ablation, const std::vector<ablations::NamedRecipe>& recipes);
+nlohmann::ordered_json settings_json(const ablations::Ablation& ablation,
+                                     const std::vector<ablations::NamedRecipe>& recipes);
+
+/// Every entry with its cost at each scale, and what is trained there.
 std::string list_text(const std::vector<ablations::Ablation>& all, const ablations::Request& request);
 nlohmann::ordered_json list_json(const std::vector<ablations::Ablation>& all, const ablations::Request& request);
 

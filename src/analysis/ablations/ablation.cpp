@@ -16,6 +16,7 @@
 #include "base/nearest.h"
 #include "base/read_file.h"
 #include "base/text.h"
+#include "training/recipe/options.h"
 
 namespace fib::ablations {
 namespace {
@@ -74,6 +75,15 @@ struct PaperPlace {
   std::string table, columns;
 };
 
+/// The share that a column says is pruned, of the group or of the whole table.
+std::optional<double> papers_pruned_share(const paper::Table& table, const std::string& name,
+                                          const std::string& group) {
+  for (const char* column : {"Pruning Ratio", "Mask Ratio"})
+    for (const std::string& place : {group + column, std::string(column)})
+      if (const auto percent = table.number(name, place)) return *percent / 100;
+  return std::nullopt;
+}
+
 /// What the paper's table says of the row called `name`.
 void add_papers_numbers(AblationRow& row, const std::string& name, const PaperPlace& place) {
   const paper::Table& table = paper::find_table(place.table);
@@ -81,6 +91,7 @@ void add_papers_numbers(AblationRow& row, const std::string& name, const PaperPl
   for (const AblationData& data : ablation_data()) {
     if (const auto number = table.number(name, group + data.column)) row.paper[data.word] = *number * data.paper_unit;
   }
+  row.paper_pruned = papers_pruned_share(table, name, group);
   if (row.attention.empty()) row.attention = table.row(name).attention;
 }
 
@@ -160,13 +171,56 @@ decltype(Ablation::backbones) read_backbones(const toml::table& words, const Fie
 
 /// A table may come from others: what it runs shows something, and writes nowhere but where results are written.
 void check_command(const std::vector<std::string>& words, const std::string& file) {
-  const std::vector<std::string> showing = {"pattern", "flops", "analyze"};
+  const std::vector<std::string> showing = {"pattern", "flops", "analyze", "simulate"};
   if (!words.empty() && std::find(showing.begin(), showing.end(), words.front()) == showing.end())
     throw std::invalid_argument(fmt::format("{}: command must begin with {}, got {}", file, fmt::join(showing, ", "),
                                             in_quotes(words.front())));
   for (const std::string& word : words)
     if (word.find('/') != std::string::npos)
       throw std::invalid_argument(file + ": command names files by {out} and {runs}, got " + in_quotes(word));
+}
+
+/// The tables of an array [[KEY]], in order.
+template <class Read>
+void for_tables(const toml::table& table, const char* key, const Fields& fields, const Read& read) {
+  const toml::array* list = table[key].as_array();
+  if (list == nullptr) return;
+  for (const toml::node& node : *list) {
+    if (!node.is_table())
+      throw std::invalid_argument(fmt::format("{}{} must be tables, [[{}]]", fields.where(node), key, key));
+    read(*node.as_table());
+  }
+}
+
+/// `command`, or [[commands]] with a word for the files of each.
+std::vector<ShowingCommand> read_commands(const toml::table& table, Fields& fields, const std::string& file) {
+  std::vector<ShowingCommand> commands(1);
+  fields.words("command", commands.front().words);
+  if (commands.front().words.empty()) commands.clear();
+  for_tables(table, "commands", fields, [&](const toml::table& one) {
+    Fields own(one, file);
+    own.text("word", commands.emplace_back().word);
+    own.words("words", commands.back().words);
+    own.finish();
+  });
+  for (const ShowingCommand& command : commands) check_command(command.words, file);
+  return commands;
+}
+
+SettingLine read_setting(const toml::table& table, const std::string& file, const std::string& paper) {
+  SettingLine line;
+  Fields fields(table, file);
+  fields.text("paper", line.name);
+  fields.words("options", line.options);
+  fields.text("note", line.note);
+  fields.finish();
+  try {
+    paper::find_table(paper).row(line.name);
+    for (const std::string& key : line.options) training::find_option(key);
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(fields.where(table) + error.what());
+  }
+  return line;
 }
 
 toml::table parse(const std::filesystem::path& file) {
@@ -209,29 +263,30 @@ Ablation read_ablation(const std::filesystem::path& file) {
   Fields fields(table, file.string());
   fields.text("title", ablation.title);
   fields.text("section", ablation.section);
-  fields.words("command", ablation.command);
+  ablation.commands = read_commands(table, fields, file.string());
   fields.flag("table_per_data", ablation.table_per_data);
-  check_command(ablation.command, file.string());
   fields.text("x_label", ablation.x_label);
   PaperPlace place;
   fields.text("paper", place.table);
+  ablation.paper = place.table;
   fields.text("columns", place.columns);
   fields.text("measure", ablation.measure);
   fields.text("setting", ablation.setting);
-  fields.finish({"rows", "recipes", "backbones", "images"});
+  fields.text("note", ablation.note);
+  fields.finish({"rows", "recipes", "backbones", "images", "commands", "settings"});
   if (const toml::table* recipes = table["recipes"].as_table()) ablation.recipes = read_recipes(*recipes, fields);
   if (const toml::table* images = table["images"].as_table())
     for (const auto& [scale, count] : read_settings(*images, fields)) ablation.images[scale] = count;
   if (const toml::table* words = table["backbones"].as_table()) ablation.backbones = read_backbones(*words, fields);
-  if (const toml::array* rows = table["rows"].as_array()) {
-    for (const toml::node& row : *rows) {
-      if (!row.is_table()) throw std::invalid_argument(fields.where(row) + "rows must be tables, [[rows]]");
-      ablation.rows.push_back(read_row(*row.as_table(), file.string(), place));
-      const std::string& word = ablation.rows.back().backbone;
-      if (!word.empty() && !ablation.backbones.contains(word))
-        throw std::invalid_argument(fields.where(row) + "no [backbones." + printable(word, 40) + ".SCALE] in the file");
-    }
-  }
+  for_tables(table, "rows", fields, [&](const toml::table& row) {
+    ablation.rows.push_back(read_row(row, file.string(), place));
+    const std::string& word = ablation.rows.back().backbone;
+    if (!word.empty() && !ablation.backbones.contains(word))
+      throw std::invalid_argument(fields.where(row) + "no [backbones." + printable(word, 40) + ".SCALE] in the file");
+  });
+  for_tables(table, "settings", fields, [&](const toml::table& line) {
+    ablation.settings.push_back(read_setting(line, file.string(), place.table));
+  });
   return ablation;
 }
 

@@ -31,10 +31,20 @@ std::string keep_first_stage(std::vector<const Run*>& left) {
   return count == 0 ? "" : "# " + std::to_string(count) + " more runs need these: ask for the plan again afterwards.\n";
 }
 
-std::vector<std::string> showing_words(const Ablation& ablation, const std::vector<Run>& runs,
+/// A comment about each of the weights that the runs begin from and that are not here: they may be on the machine that
+/// the plan is for.
+std::string missing_weights_lines(const std::vector<Run>& runs) {
+  std::string lines;
+  for (const std::string& weights : missing_weights(runs))
+    lines += "# The runs begin from weights that are missing here: " + shell_word(weights) +
+             "; --set weights=FILE names others.\n";
+  return lines;
+}
+
+std::vector<std::string> showing_words(const std::vector<std::string>& command, const std::vector<Run>& runs,
                                        const std::string& images, const std::string& out) {
   std::vector<std::string> words;
-  for (const std::string& word : ablation.command) {
+  for (const std::string& word : command) {
     if (word == "{runs}") {
       for (const Run& run : runs)
         if (!run.preparation) words.insert(words.end(), {"--run", run.directory.string()});
@@ -45,6 +55,20 @@ std::vector<std::string> showing_words(const Ablation& ablation, const std::vect
     if (at != std::string::npos) words.back().replace(at, 5, out);
   }
   return words;
+}
+
+/// The runs that are shown together, after the word for their data where there are several.
+std::vector<std::pair<std::string, std::vector<Run>>> tables_of(const Ablation& ablation,
+                                                                const std::vector<Run>& runs) {
+  const auto same = [&](const Run& run) { return run.data == runs.front().data; };
+  if (!ablation.table_per_data || std::ranges::all_of(runs, same)) return {{"", runs}};
+  std::vector<std::pair<std::string, std::vector<Run>>> tables;
+  for (const AblationData& data : ablation_data()) {
+    std::vector<Run> chosen;
+    std::ranges::copy_if(runs, std::back_inserter(chosen), [&](const Run& run) { return run.data == data.word; });
+    if (!chosen.empty()) tables.emplace_back(data.word, std::move(chosen));
+  }
+  return tables;
 }
 
 /// What Slurm reads from a comment cannot be quoted: a line ends there, and so does a word.
@@ -58,7 +82,7 @@ std::string job_name(const std::string& name) {
 }  // namespace
 
 std::string shell_commands(const std::vector<Run>& runs) {
-  std::string text;
+  std::string text = missing_weights_lines(runs);
   for (const Run* run : left_to_do(runs)) {
     const bool resume = run->state == State::unfinished;
     text += "fib " + run->verb + " " + (resume ? "--resume" : shell_line(run->arguments)) + " --out " +
@@ -87,9 +111,8 @@ std::string slurm_script(const std::string& name, const std::vector<Run>& runs) 
          job_name(name) + "-%A_%a.log\n" + later +
          "# Two minutes before the time limit; fib train saves and exits with 143.\n"
          "#SBATCH --signal=TERM@120\n"
-         "set -u\n"
-         "case $SLURM_ARRAY_TASK_ID in\n" +
-         tasks +
+         "set -u\n" +
+         missing_weights_lines(runs) + "case $SLURM_ARRAY_TASK_ID in\n" + tasks +
          "esac\n"
          "[ -e \"" +
          files.summary().string() +
@@ -109,18 +132,13 @@ std::vector<Showing> showings(const Ablation& ablation, const std::vector<Run>& 
                               const std::string& out) {
   const auto images = ablation.images.find(word_of(scale));
   const std::string count = images == ablation.images.end() ? "" : images->second;
-  const bool one_data =
-      std::all_of(runs.begin(), runs.end(), [&](const Run& run) { return run.data == runs.front().data; });
-  if (!ablation.table_per_data || one_data) return {{showing_words(ablation, runs, count, out), out}};
   std::vector<Showing> all;
-  for (const AblationData& data : ablation_data()) {
-    std::vector<Run> chosen;
-    std::copy_if(runs.begin(), runs.end(), std::back_inserter(chosen),
-                 [&](const Run& run) { return run.data == data.word; });
-    if (chosen.empty()) continue;
-    const std::string own = out + "." + data.word;
-    all.push_back({showing_words(ablation, chosen, count, own), own});
-  }
+  for (const ShowingCommand& command : ablation.commands)
+    for (const auto& [data, chosen] : tables_of(ablation, runs)) {
+      std::string own = out;
+      for (const std::string& part : {command.word, data}) own += (part.empty() ? "" : ".") + part;
+      all.push_back({showing_words(command.words, chosen, count, own), own});
+    }
   return all;
 }
 

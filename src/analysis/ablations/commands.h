@@ -10,7 +10,7 @@
 namespace fib::ablations {
 
 /// One line for each run that has not finished, each directory once, in the order of their stages; those that were
-/// interrupted resume.
+/// interrupted resume. Weights that are missing here are named in a comment, in the script below too.
 std::string shell_commands(const std::vector<Run>& runs);
 
 /// A Slurm script with one task for each of the first stage that is left; it says how many stages follow. Submitted
@@ -24,8 +24,8 @@ struct Showing {
   std::string out;
 };
 
-/// The ablation's command with its runs, its number of images and the path of its files put in; one for each dataset
-/// where the ablation asks for that and has several, whose paths end with the word for the data.
+/// The ablation's commands with their runs, their number of images and the path of their files put in; each once for
+/// every dataset where the ablation asks for that and has several. Paths end with the words for command and data.
 std::vector<Showing> showings(const Ablation& ablation, const std::vector<Run>& runs, Scale scale,
                               const std::string& out);
 

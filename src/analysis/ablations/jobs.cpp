@@ -11,6 +11,7 @@
 
 #include "base/atomic_file.h"
 #include "base/read_file.h"
+#include "base/text.h"
 #include "training/recipe/options.h"
 
 namespace fib::ablations {
@@ -28,14 +29,6 @@ std::string last_line(const std::filesystem::path& file) {
   return last;
 }
 
-/// Known before the first run begins. Weights that an earlier stage makes are not there yet.
-void check_weights(const Run& run) {
-  const std::string& weights = run.recipe.model.weights;
-  if (run.stage == 0 && !weights.empty() && !std::filesystem::exists(weights))
-    throw std::runtime_error("the runs begin from weights that are missing: '" + weights +
-                             "'; give --set weights=FILE");
-}
-
 }  // namespace
 
 std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume) {
@@ -46,9 +39,12 @@ std::vector<size_t> left_to_do(const std::vector<Run>& runs, bool resume) {
     if (runs[i].state == State::unfinished && !resume)
       throw std::invalid_argument("'" + runs[i].directory.string() +
                                   "' holds a run that was interrupted: add --resume to continue it");
-    check_weights(runs[i]);
     left.push_back(i);
   }
+  // Known before the first run begins.
+  if (const auto missing = missing_weights(runs); !missing.empty())
+    throw std::runtime_error("the runs begin from weights that are missing: " + in_quotes(missing.front()) +
+                             "; give --set weights=FILE");
   return left;
 }
 

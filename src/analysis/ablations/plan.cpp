@@ -34,8 +34,8 @@ const std::vector<ScaleRecipes>& all_scales() {
 
 const ScaleRecipes& shared_recipes(Scale scale) { return all_scales()[static_cast<size_t>(scale)]; }
 
-/// Data and recipe of each run of a row.
-std::vector<std::pair<std::string, std::string>> recipes_of(const Ablation& ablation, Scale scale) {
+/// Data and file of each run of a row.
+std::vector<std::pair<std::string, std::string>> recipe_files(const Ablation& ablation, Scale scale) {
   const ScaleRecipes& shared = shared_recipes(scale);
   if (ablation.recipes.empty()) return {shared.recipes.begin(), shared.recipes.end()};
   const auto own = ablation.recipes.find(shared.word);
@@ -134,10 +134,11 @@ double policy_images(const Recipe& recipe) {
 /// as CIFAR, or a thousand clips.
 double training_images(const Recipe& recipe) {
   if (is_policy(recipe)) return policy_images(recipe);
-  const DatasetRow& data = *parse_data_source(recipe.data.source).row;
-  const double kUncounted = data.clips ? 1e3 : 5e4;
-  const double all = (data.training_images > 0 ? static_cast<double>(data.training_images) : kUncounted) *
-                     (1 - recipe.data.validation_fraction);
+  const DataSource source = parse_data_source(recipe.data.source);
+  const DatasetRow& data = *source.row;
+  const double counted = fib::training_images(source), kUncounted = data.clips ? 1e3 : 5e4;
+  const double held_out = data.trained_share ? 0 : recipe.data.validation_fraction;  // what validates is divided off
+  const double all = (counted > 0 ? counted : kUncounted) * (1 - held_out);
   const auto limit = static_cast<double>(recipe.data.limit_per_class * data.classes);
   return (limit > 0 ? std::min(all, limit) : all) * recipe.data.train_fraction;
 }
@@ -171,7 +172,26 @@ Scale scale_of(const std::string& word) {
 
 std::string word_of(Scale scale) { return shared_recipes(scale).word; }
 
-bool has_scale(const Ablation& ablation, Scale scale) { return !recipes_of(ablation, scale).empty(); }
+bool has_scale(const Ablation& ablation, Scale scale) { return !recipe_files(ablation, scale).empty(); }
+
+std::vector<NamedRecipe> recipes_of(const Ablation& ablation, const Request& request) {
+  std::vector<NamedRecipe> recipes;
+  for (const auto& [data, file] : recipe_files(ablation, request.scale)) {
+    NamedRecipe& named = recipes.emplace_back(NamedRecipe{data, file, {}});
+    training::read_toml_file(named.recipe, request.recipes / file);
+  }
+  return recipes;
+}
+
+std::vector<std::string> missing_weights(const std::vector<Run>& runs) {
+  std::vector<std::string> missing;
+  for (const Run& run : runs) {
+    const std::string& weights = run.recipe.model.weights;
+    if (run.stage > 0 || run.state == State::finished || weights.empty() || std::filesystem::exists(weights)) continue;
+    if (std::ranges::count(missing, weights) == 0) missing.push_back(weights);
+  }
+  return missing;
+}
 
 void look_up(Run& run) {
   const training::RunFiles files{run.directory};
@@ -189,7 +209,7 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request) {
   std::vector<Run> runs;
   for (size_t r = 0; r < ablation.rows.size(); ++r) {
     const AblationRow& row = ablation.rows[r];
-    for (const auto& [data, file] : recipes_of(ablation, request.scale)) {
+    for (const auto& [data, file] : recipe_files(ablation, request.scale)) {
       for (int64_t seed = 0; seed < request.seeds; ++seed) {
         for (Run& run : RunMaker{row, backbone_of(ablation, row, request.scale), request, r, data, file, seed}.runs()) {
           look_up(run);

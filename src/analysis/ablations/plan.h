@@ -22,6 +22,11 @@ std::string word_of(Scale scale);
 /// Whether there are recipes for it.
 bool has_scale(const Ablation& ablation, Scale scale);
 
+struct NamedRecipe {
+  std::string data, file;  ///< a word of ablation_data(), and the file's name
+  training::Recipe recipe;
+};
+
 struct Request {
   Scale scale = Scale::tiny;
   int64_t seeds = 1;              ///< runs of each row, from seed 0
@@ -50,6 +55,12 @@ struct Run {
 /// same recipe are the same run, whichever table asked for them.
 /// Throws std::invalid_argument for an option that does not exist and where a directory holds a run with other values.
 std::vector<Run> plan(const Ablation& ablation, const Request& request);
+
+/// Those of an ablation at the request's scale, as their files have them.
+std::vector<NamedRecipe> recipes_of(const Ablation& ablation, const Request& request);
+
+/// Weights that runs begin from and that are not on this machine. Those that an earlier stage makes do not count.
+std::vector<std::string> missing_weights(const std::vector<Run>& runs);
 
 /// What a finished run says; called again when one has finished.
 void look_up(Run& run);

@@ -36,6 +36,12 @@ Table read_table(const TableFile& file) {
   return table;
 }
 
+/// Null where the table does not have the mechanism.
+const TableRow* row_about(const Table& table, const std::string& attention) {
+  const auto found = std::ranges::find(table.rows, attention, &TableRow::attention);
+  return found == table.rows.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 const TableRow& Table::row(const std::string& wanted) const {
@@ -65,12 +71,16 @@ const Table& find_table(std::string_view name) {
 
 std::optional<analysis::FiveNumbers> head_diversity(const std::string& attention) {
   const Table& table = find_table("diversity");
-  for (const TableRow& row : table.rows) {
-    if (row.attention != attention) continue;
-    const auto number = [&](const char* column) { return table.number(row.name, column).value(); };
-    return analysis::FiveNumbers{number("Min"), number("Q1"), number("Median"), number("Q3"), number("Max")};
-  }
-  return std::nullopt;
+  const TableRow* row = row_about(table, attention);
+  if (row == nullptr) return std::nullopt;
+  const auto number = [&](const char* column) { return table.number(row->name, column).value(); };
+  return analysis::FiveNumbers{number("Min"), number("Q1"), number("Median"), number("Q3"), number("Max")};
+}
+
+std::optional<double> inside_variance(const std::string& attention) {
+  const Table& table = find_table("inductive-bias");
+  const TableRow* row = row_about(table, attention);
+  return row == nullptr ? std::nullopt : table.number(row->name, "Variance");
 }
 
 }  // namespace fib::paper

@@ -44,4 +44,7 @@ const Table& find_table(std::string_view name);
 /// its table does not have the mechanism.
 std::optional<analysis::FiveNumbers> head_diversity(const std::string& attention);
 
+/// The paper's variance of attention inside objects (ViT-B, 100 images) for a mechanism; none for others.
+std::optional<double> inside_variance(const std::string& attention);
+
 }  // namespace fib::paper

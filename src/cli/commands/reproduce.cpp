@@ -143,10 +143,26 @@ void show_by_command(const ReproduceArguments& a, const Ablation& ablation, cons
     run_showing(a, showing, globals);
 }
 
+/// Nothing is trained: the recipes themselves are shown, those of the paper's scale.
+void write_settings(const ReproduceArguments& a, const Ablation& ablation, ablations::Request request,
+                    const Globals& globals) {
+  request.scale = ablations::Scale::paper;
+  const auto recipes = ablations::recipes_of(ablation, request);
+  const std::string text = report::settings_text(ablation, recipes), stem = result_stem(a);
+  write_file_atomically(stem + ".txt", text);
+  write_file_atomically(stem + ".json", report::settings_json(ablation, recipes).dump(2) + "\n");
+  show(
+      globals, a.json, [&] { return report::settings_json(ablation, recipes); },
+      [&] { return fmt::format("{}\nWritten to {}.txt and .json\n", text, stem); });
+}
+
+/// Weights that are missing here may be there where the plan is carried out; who carries it out is told before.
 void print_plan(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs) {
+  for (const std::string& weights : ablations::missing_weights(runs))
+    say("the runs begin from weights that are missing here: " + in_quotes(weights) +
+        "; --set weights=FILE names others");
   if (a.plan == "slurm") return fmt::print("{}", ablations::slurm_script(a.name, runs));
   fmt::print("{}", ablations::shell_commands(runs));
-  if (ablation.command.empty()) return;
   for (const ablations::Showing& showing : showings(ablation, runs, ablations::scale_of(a.scale), result_stem(a)))
     fmt::print("fib {}\n", shell_line(showing.words));
 }
@@ -169,10 +185,9 @@ void run(const ReproduceArguments& a, const Globals& globals) {
   if (!a.plan.empty()) return print_plan(a, ablation, runs);
   check_results_writable(a);
   train_missing(a, ablation, runs, globals);
-  if (ablation.command.empty())
-    write_results(a, ablation, runs, globals);
-  else
-    show_by_command(a, ablation, runs, globals);
+  if (!ablation.settings.empty()) return write_settings(a, ablation, request, globals);
+  if (ablation.commands.empty()) return write_results(a, ablation, runs, globals);
+  show_by_command(a, ablation, runs, globals);
 }
 
 void declare(CLI::App& command, ReproduceArguments& a) {

@@ -3,6 +3,7 @@
 // way of their own also brings its opener, declared here and defined in a file of src/data.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "data/registry/datasets.h"
@@ -86,6 +87,22 @@ inline constexpr std::string_view kNuclaOptions[] = {"test_subjects", "test_view
 /// TimeSformer's.
 inline constexpr std::array<float, 3> kClipMean = {.45F, .45F, .45F}, kClipStd = {.225F, .225F, .225F};
 inline constexpr std::array<float, 3> kImagenetMean = {.485F, .456F, .406F}, kImagenetStd = {.229F, .224F, .225F};
+
+/// Eleven of eighteen persons, or five of seven cameras.
+inline double smarthome_trained_share(const DataOptions& options) {
+  const auto split = options.find("split");
+  return split != options.end() && split->second == "cv2" ? 5.0 / 7 : 11.0 / 18;
+}
+
+/// Of ten subjects or three views those that are not tested on.
+inline double nucla_trained_share(const DataOptions& options) {
+  const auto left = [&](const char* key, double all) {
+    const auto tested = options.find(key);
+    if (tested == options.end()) return 1.0;
+    return std::max(0.0, 1 - static_cast<double>(1 + std::ranges::count(tested->second, ',')) / all);
+  };
+  return left("test_subjects", 10) * left("test_views", 3);
+}
 
 /// Means and deviations of the CIFARs are the published code's, ImageNet's are timm's. Only constants are taken from
 /// this table where nothing is opened, so such a program needs none of the openers.
@@ -194,7 +211,8 @@ inline constexpr KnownDataset kKnownDatasets[] = {
                      "classes, cameras divided)",
              .how_to_get = "https://project.inria.fr/toyotasmarthome (after registration)",
              .folder = "smarthome",
-             .training_images = 16'115,  // of both parts; how many are trained on depends on the split
+             .all_images = 16'115,
+             .trained_share = smarthome_trained_share,
              .mean = kClipMean,
              .std = kClipStd,
              .clips = true,
@@ -206,7 +224,8 @@ inline constexpr KnownDataset kKnownDatasets[] = {
              .how_to_get = "https://wangjiangb.github.io/my_data.html",
              .folder = "nucla",
              .classes = 10,
-             .training_images = 1'494,  // of both parts
+             .all_images = 1'494,
+             .trained_share = nucla_trained_share,
              .mean = kClipMean,
              .std = kClipStd,
              .clips = true,

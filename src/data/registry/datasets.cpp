@@ -97,6 +97,12 @@ DataSource parse_data_source(std::string_view text) {
   return source;
 }
 
+double training_images(const DataSource& source) {
+  const DatasetRow& row = *source.row;
+  if (row.trained_share == nullptr) return static_cast<double>(row.training_images);
+  return static_cast<double>(row.all_images) * row.trained_share(source.options);
+}
+
 std::vector<std::string> missing_files(const DatasetRow& row, const std::filesystem::path& folder) {
   std::vector<std::string> missing;
   for (const DatasetFile& file : row.files)

@@ -24,6 +24,9 @@ struct DatasetFile {
   bool may_be_gzipped = false;
 };
 
+/// What follows the path of a dataset that has options.
+using DataOptions = std::map<std::string, std::string>;
+
 struct DatasetRow {
   std::string_view name{}, what{};
   std::string_view how_to_get{};
@@ -32,8 +35,10 @@ struct DatasetRow {
   std::span<const DatasetFile> files{};
   std::span<const std::string_view> class_names{};
   int64_t classes = 0;          ///< 0: as many as there are folders
-  int64_t training_images = 0;  ///< 0: as many as there are files
-  int image_size = 0;           ///< 0: sizes vary
+  int64_t training_images = 0;  ///< 0: as many as there are files, or as options divide them
+  int64_t all_images = 0;       ///< of all parts together, where options divide them
+  double (*trained_share)(const DataOptions& options) = nullptr;  ///< of all images, by persons or cameras
+  int image_size = 0;                                             ///< 0: sizes vary
   int channels = 3;
   std::array<float, 3> mean{}, std{};
   bool may_mirror = true;                       ///< a mirrored image is of the same class
@@ -49,9 +54,6 @@ const DatasetRow& dataset_row(std::string_view name);
 /// Default places are below this: the environment variable FIB_DATA, else ~/.cache/fibottention, else ./data.
 std::filesystem::path data_root();
 
-/// What follows the path of a dataset that has options.
-using DataOptions = std::map<std::string, std::string>;
-
 /// "cifar10" or "cifar10:/path": which dataset, and the folders to look in, best first.
 struct DataSource {
   const DatasetRow* row = nullptr;
@@ -60,6 +62,8 @@ struct DataSource {
 };
 /// Throws std::invalid_argument for an unknown name or option, and for a kind that needs a path without one.
 DataSource parse_data_source(std::string_view text);
+/// How many images or clips are trained on, for estimates; 0 where only the files tell.
+double training_images(const DataSource& source);
 /// The files of the dataset that the folder lacks.
 std::vector<std::string> missing_files(const DatasetRow& row, const std::filesystem::path& folder);
 /// The first place that has all files.

@@ -131,7 +131,9 @@ Cvt::Cvt(const Dimensions& dims) : Model(dims) {
     stages_.push_back(std::make_shared<StageModule>(s == 0 ? first : next, s + 1 == rows.size()));
     register_module("stage" + std::to_string(s), stages_.back());
     for (int64_t i = 0; i < rows[s].depth; ++i) {
-      mechanisms_.push_back(stages_.back()->add(layers[mechanisms_.size()], rates_of(dims.options, i, rows[s].depth)));
+      BlockRates rates = rates_of(dims.options, i, rows[s].depth);
+      if (s + 1 < rows.size()) rates.drop_path = 0;  // as its authors have it
+      mechanisms_.push_back(stages_.back()->add(layers[mechanisms_.size()], rates));
     }
     from = rows[s].dim;
   }

@@ -28,6 +28,17 @@ Fields<Row> model_fields() {
           hidden_field<Row>("input", [](const Row& r) { return r.model.input; })};
 }
 
+/// "1,000 images of cifar10, 500 images of mnist": of every data that the models looked at, as many as `count(row)`.
+template <class Row, class Count>
+std::string images_of(const std::vector<Row>& rows, const Count& count) {
+  std::vector<std::string> texts;
+  for (const Row& row : rows) {
+    std::string text = fmt::format("{} images of {}", grouped(count(row)), row.model.data);
+    if (std::ranges::count(texts, text) == 0) texts.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 // ---- Diversity
 
 /// The mechanism without its options.
@@ -65,9 +76,6 @@ std::optional<FiveNumbers> paper_beside(const std::vector<DiversityRow>& rows, c
 }
 
 // ---- Inductive bias
-
-/// The paper's variances inside objects, over 100 images (ViT-B).
-constexpr double kPaperFull = 8.76e-5, kPaperFibottention = 2.33e-5;
 
 std::string small_number(double value) { return fmt::format("{:.2e}", value); }
 
@@ -177,8 +185,8 @@ std::string diversity_text(const std::vector<DiversityRow>& rows) {
       lines.push_back({{"", "the paper's " + name_of(row.model.attention), "", {}}, 0, *paper, {}});
   }
   return fields_table(diversity_fields(), lines) +
-         fmt::format("\nHead diversity in percent, layer {}, {} images of {}. The paper's: ViT-B on CIFAR-10.\n",
-                     rows.front().layer, grouped(rows.front().numbers.count), rows.front().model.data);
+         fmt::format("\nHead diversity in percent, layer {}, {}. The paper's: ViT-B on CIFAR-10.\n", rows.front().layer,
+                     images_of(rows, [](const DiversityRow& row) { return row.numbers.count; }));
 }
 
 BoxPlot diversity_plot(const std::vector<DiversityRow>& rows) {
@@ -194,17 +202,19 @@ BoxPlot diversity_plot(const std::vector<DiversityRow>& rows) {
 
 ordered_json bias_json(const std::vector<BiasRow>& rows) {
   return {{"rows", fields_json(bias_fields(), rows)},
-          {"paper", {{"full", kPaperFull}, {"fibottention", kPaperFibottention}}}};
+          {"paper",
+           {{"full", *paper::inside_variance("full")}, {"fibottention", *paper::inside_variance("fibottention")}}}};
 }
 
 std::string bias_text(const std::vector<BiasRow>& rows) {
   const BiasRow& first = rows.front();
   return fields_table(bias_fields(), rows) +
          fmt::format(
-             "\nAttention from patches of the object to patches of the object, layer {}, heads averaged, {} images.\n"
+             "\nAttention from patches of the object to patches of the object, layer {}, heads averaged, {}.\n"
              "Regions: {}.\nThe paper's variances (ViT-B, 100 images): full {:.2e}, fibottention {:.2e}; it names "
              "neither\nlayer nor treatment of heads.\n",
-             first.layer, grouped(first.inside.images), first.regions, kPaperFull, kPaperFibottention);
+             first.layer, images_of(rows, [](const BiasRow& row) { return row.inside.images; }), first.regions,
+             *paper::inside_variance("full"), *paper::inside_variance("fibottention"));
 }
 
 ordered_json robustness_json(const Robust& rows, const Sets& sets) {
@@ -214,8 +224,8 @@ ordered_json robustness_json(const Robust& rows, const Sets& sets) {
 std::string robustness_text(const Robust& rows, const Sets& sets) {
   const Robustness& first = rows.front().robustness;
   return fields_table(accuracy_fields(rows), accuracy_lines(sets)) +
-         fmt::format("\n{} images of {}, {}. A corruption's line is its mean over severities {}.\n",
-                     grouped(first.images), rows.front().model.data,
+         fmt::format("\n{}, {}. A corruption's line is its mean over severities {}.\n",
+                     images_of(rows, [](const RobustnessRow& row) { return row.robustness.images; }),
                      first.source.empty() ? fmt::format("corrupted here with seed {}", sets.seed)
                                           : "corrupted images from " + first.source,
                      fmt::join(sets.severities, " "));

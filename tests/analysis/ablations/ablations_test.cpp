@@ -9,8 +9,6 @@
 #include "analysis/ablations/commands.h"
 #include "analysis/ablations/jobs.h"
 #include "analysis/ablations/plan.h"
-#include "analysis/ablations/results.h"
-#include "data/registry/datasets.h"
 #include "files.h"
 #include "training/recipe/options.h"
 #include "training/run/summary.h"
@@ -56,7 +54,7 @@ TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {
     SCOPED_TRACE(a.name);
     EXPECT_FALSE(a.title.empty());
     EXPECT_FALSE(a.section.empty());
-    EXPECT_FALSE(a.rows.empty() && a.command.empty()) << "nothing to train and nothing to show";
+    EXPECT_FALSE(a.rows.empty() && a.commands.empty() && a.settings.empty()) << "nothing to train and nothing to show";
     trained += a.rows.empty() ? 0 : 1;
     std::set<std::string> labels;
     for (const AblationRow& row : a.rows) EXPECT_TRUE(labels.insert(row.label).second) << row.label;
@@ -68,7 +66,7 @@ TEST(Ablations, of_the_project_are_all_readable_and_can_be_planned) {
       EXPECT_EQ(std::ranges::count(runs, false, &ablations::Run::preparation), a.rows.size() * datasets);
     }
   }
-  EXPECT_EQ(trained, 16U) << "all but the Wythoff array, the masks of the heads and the costs";
+  EXPECT_EQ(trained, 16U) << "all but the Wythoff array, the settings, the costs and two figures";
 }
 
 TEST(Ablations, take_the_papers_numbers_from_its_tables) {
@@ -91,6 +89,10 @@ TEST(Ablations, take_the_papers_numbers_from_its_tables) {
   const Ablation robots = read_ablation(kRecipes / "ablations/table-robots.toml");
   ASSERT_EQ(robots.rows.size(), 4U);
   EXPECT_DOUBLE_EQ(robots.rows[3].paper.at("pusht"), 72.0);
+  EXPECT_FALSE(robots.rows[3].paper_pruned.has_value());
+  EXPECT_DOUBLE_EQ(sota.rows[8].paper_pruned.value(), 0.9801);
+  EXPECT_DOUBLE_EQ(bigbird.rows[2].paper_pruned.value(), 0.9421) << "called mask ratio there";
+  EXPECT_DOUBLE_EQ(diagonal.rows[3].paper_pruned.value(), 0.9008) << "of its group of columns";
 }
 
 TEST(Ablations, may_have_recipes_of_their_own) {
@@ -99,7 +101,7 @@ TEST(Ablations, may_have_recipes_of_their_own) {
   EXPECT_EQ(video.rows[0].paper.count("c10"), 0U);
   const test::TemporaryDirectory folder;
   const auto tiny = plan(video, request(folder.path(), Scale::tiny));
-  ASSERT_EQ(tiny.size(), 4U);
+  ASSERT_EQ(tiny.size(), 6U);
   EXPECT_EQ(tiny[2].data, "fight");
   EXPECT_EQ(tiny[2].recipe.model.name, "timesformer_tiny_patch16_224");
   EXPECT_EQ(tiny[2].recipe.model.attention, "fibottention:wmin=1,wmax=N");
@@ -173,79 +175,6 @@ TEST(Plan, puts_runs_and_files_into_the_command_that_shows_them) {
                                       "out/tiny/local.fashion.0", "--plot", "out/it.svg"}));
 }
 
-std::vector<Run> paper_runs(const std::string& name) {
-  return plan(read_ablation(kRecipes / "ablations" / (name + ".toml")), request("out", Scale::paper));
-}
-
-/// What follows a flag in a command.
-std::string value_of(const std::vector<std::string>& words, const std::string& flag) {
-  const auto found = std::ranges::find(words, flag);
-  return found == words.end() || found + 1 == words.end() ? "" : *(found + 1);
-}
-
-TEST(PaperScale, measures_diversity_on_all_test_images_of_cifar10_alone) {
-  const Ablation table = read_ablation(kRecipes / "ablations/table-diversity.toml");
-  const auto runs = plan(table, request("out", Scale::paper));
-  ASSERT_EQ(runs.size(), 6U);
-  for (const auto& run : runs) EXPECT_EQ(run.recipe.data.source, "cifar10");
-  EXPECT_EQ(value_of(showings(table, runs, Scale::paper, "it").front().words, "--images"), "10000");
-}
-
-TEST(PaperScale, has_a_table_of_corruptions_for_each_dataset_with_all_test_images) {
-  const Ablation figure = read_ablation(kRecipes / "ablations/figure-corruption.toml");
-  const auto all = showings(figure, plan(figure, request("out", Scale::paper)), Scale::paper, "it");
-  ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].out, "it.c10");
-  EXPECT_EQ(all[1].out, "it.c100");
-  for (const Showing& showing : all) {
-    EXPECT_EQ(value_of(showing.words, "--images"), "10000");
-    EXPECT_EQ(std::ranges::count(showing.words, "--run"), 2);
-  }
-}
-
-TEST(PaperScale, names_the_missing_weights_that_video_models_begin_from) {
-  const auto runs = paper_runs("table-video");
-  for (const auto& run : runs) EXPECT_EQ(run.recipe.model.weights, "vit_base_patch16_224.safetensors");
-  EXPECT_EQ(
-      error_of([&] { left_to_do(runs, false); }),
-      "the runs begin from weights that are missing: 'vit_base_patch16_224.safetensors'; give --set weights=FILE");
-}
-
-/// Smarthome has 16,115 clips: the estimate of a run is 16 times that of a thousand.
-TEST(PaperScale, estimates_video_from_the_clips_that_there_are) {
-  EXPECT_EQ(parse_data_source("smarthome:?split=cs").row->training_images, 16115);
-  EXPECT_EQ(parse_data_source("nucla").row->training_images, 1494);
-}
-
-TEST(PaperScale, gives_bigbird_windows_of_four_to_robots) {
-  const auto runs = paper_runs("table-robots");
-  EXPECT_EQ(
-      std::ranges::count(runs, "bigbird:w=4,random=N", [](const auto& run) { return run.recipe.model.attention; }), 3);
-}
-
-TEST(PaperScale, gives_iformer_the_window_of_its_own_recipe) {
-  training::Recipe own;
-  training::read_toml_file(own, kRecipes / "iformer-imagenet.toml");
-  EXPECT_EQ(own.model.attention, "fibottention:wmax=65");
-  int64_t sparse = 0;
-  for (const auto& run : paper_runs("table-backbones"))
-    if (run.recipe.model.name == "iFormer_t" && run.recipe.model.attention != "full") {
-      EXPECT_EQ(run.recipe.model.attention, own.model.attention);
-      ++sparse;
-    }
-  EXPECT_EQ(sparse, 4) << "one for each dataset";
-}
-
-TEST(PaperScale, prunes_one_backbone_with_upop) {
-  training::Recipe recipe;
-  training::read_toml_file(recipe, kRecipes / "upop-deit-imagenet.toml");
-  for (const char* table : {"table-backbones", "table-pruning"})
-    for (const auto& run : paper_runs(table)) {
-      if (run.verb != "prune") continue;
-      EXPECT_EQ(run.recipe.model.name, recipe.model.name) << table;
-    }
-}
-
 TEST(Ablations, are_not_waited_for_where_they_are_pipes) {
   const test::TemporaryDirectory folder;
   ASSERT_EQ(::mkfifo((folder / "table-a.toml").c_str(), 0600), 0);
@@ -268,6 +197,10 @@ TEST(Ablations, name_the_line_of_a_mistake) {
   EXPECT_TRUE(mentions(refusal("[[rows]]\nlabel = \"a\"\nattention = \"full\"\nbackbone = \"b\"\n"),
                        "line 1: no [backbones.b.SCALE] in the file"));
   EXPECT_TRUE(mentions(refusal("[backbones.b]\ntiny = 3\n"), "line 2: a backbone has a table of options"));
+  EXPECT_TRUE(mentions(refusal("paper = \"settings\"\n[[settings]]\npaper = \"Momenta\"\n"), "line 2: unknown row"));
+  EXPECT_TRUE(mentions(refusal("paper = \"settings\"\n[[settings]]\npaper = \"Epochs\"\noptions = [\"epoch\"]\n"),
+                       "line 2: unknown option"));
+  EXPECT_TRUE(mentions(refusal("[[commands]]\nword = \"a\"\nwords = [\"train\"]\n"), "must begin with pattern, flops"));
   EXPECT_TRUE(mentions(refusal("paper = \"sota\"\n[[rows]]\nlabel = \"BigBirds\"\n"), "line 2: unknown row"));
   EXPECT_TRUE(mentions(error_of([&] { read_ablation(folder / "none.toml"); }), "none.toml"));
   EXPECT_TRUE(mentions(error_of([] { find_ablation({named("table-a")}, "table-b"); }), "table-a"));
@@ -433,33 +366,6 @@ TEST(Plan, quotes_every_name_in_a_job_array) {
     EXPECT_TRUE(mentions(shell("bash " + (folder / "commands.sh").string(), folder / "output"), word(hostile)));
     EXPECT_FALSE(std::filesystem::exists(pwn));
   }
-}
-
-TEST(Results, compare_rows_seed_by_seed) {
-  const auto run = [](size_t row, int64_t seed, std::optional<double> top1) {
-    ablations::Run result;
-    result.row = row;
-    result.data = "c10";
-    result.recipe.run.seed = seed;
-    result.top1 = top1;
-    return result;
-  };
-  const std::vector<ablations::Run> runs = {run(0, 0, 80), run(0, 1, 84), run(0, 2, std::nullopt),
-                                            run(1, 0, 81), run(1, 1, 87), run(1, 2, 90),
-                                            run(2, 0, 70)};
-  EXPECT_EQ(measured(runs, 0, "c10").count, 2);
-  EXPECT_DOUBLE_EQ(measured(runs, 1, "c10").mean, 86);
-  EXPECT_EQ(measured(runs, 0, "c100").count, 0);
-  const auto test = compared(runs, 1, 0, "c10");
-  ASSERT_TRUE(test.has_value());
-  EXPECT_EQ(test->pairs, 2) << "the third seed of the baseline has not finished";
-  EXPECT_DOUBLE_EQ(test->difference, 2);
-  EXPECT_FALSE(compared(runs, 2, 0, "c10").has_value()) << "one seed says nothing";
-}
-
-TEST(Results, compare_with_full_attention_where_the_table_has_it) {
-  EXPECT_EQ(baseline_row(read_ablation(kRecipes / "ablations/table-windows.toml"), 0), 15U);
-  EXPECT_EQ(baseline_row(read_ablation(kRecipes / "ablations/table-sequences.toml"), 3), 0U);
 }
 
 TEST(Plan, has_a_run_for_every_seed) {

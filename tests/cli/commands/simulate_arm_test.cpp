@@ -37,6 +37,18 @@ TEST(SimulateArmCommand, records_what_its_expert_solves) {
   EXPECT_EQ(folder.entries(), size_t{1});
 }
 
+/// The paper's figure of sample frames, a strip for each robot.
+TEST(SimulateArmCommand, draws_frames_of_every_robot_for_the_papers_figure) {
+  if (!arms_were_built()) GTEST_SKIP() << "built without MuJoCo";
+  const fib::test::TemporaryDirectory folder;
+  const Outcome o = run_fib("reproduce figure-robots --out " + folder.path().string());
+  ASSERT_EQ(o.code, 0) << o.err;
+  for (const char* robot : {"lift", "can", "pusht"}) {
+    const auto strip = folder / (std::string("figure-robots.tiny.") + robot + ".png");
+    EXPECT_EQ(fib::test::read_file(strip).substr(1, 3), "PNG") << robot;
+  }
+}
+
 TEST(SimulateArmCommand, refuses_with_one_line) {
   expect_one_line_of_refusal(run_fib("simulate can --episodes 2 --episode 2"), 2, "--episode 2: there are 2");
   expect_one_line_of_refusal(run_fib("simulate can --record /nowhere/f.hdf5"), 1, "/nowhere/f.hdf5");
