@@ -76,6 +76,7 @@ TEST(Reproduced, says_where_it_is_not_what_the_paper_did) {
   EXPECT_TRUE(said("table-backbones", "a \"vision-language backbone\" that it does not name"));
   EXPECT_TRUE(said("table-pruning", "DeiT-S is pruned"));
   EXPECT_TRUE(said("table-video", "93.73 and 95.52 %"));
+  EXPECT_TRUE(said("figure-dilation", "72.8 % fixed and 85.5 % varying"));
 }
 
 TEST(Settings, stand_beside_the_options_of_the_recipes) {

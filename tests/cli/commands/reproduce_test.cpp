@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "files.h"
 #include "cli/run_fib.h"
+#include "files.h"
 
 namespace fib::test {
 namespace {
