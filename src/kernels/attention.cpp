@@ -18,16 +18,16 @@
 namespace fib {
 namespace {
 
-using kernels::Call;
+using kernels::SupportCall;
 using kernels::ClassChunks;
 using kernels::Grouping;
 using kernels::TileIndex;
 
 template <class T>
-Call<T> make_call(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
-                  const AttentionOptions<T>& options) {
+SupportCall<T> make_call(const SupportSet& support, const AttentionShape& shape, const AttentionInputs<T>& inputs,
+                         const AttentionOptions<T>& options) {
   static std::atomic<uint64_t> calls{0};
-  Call<T> call;
+  SupportCall<T> call;
   call.id = ++calls;
   call.support = &support;
   call.set(shape, inputs, options);
@@ -43,7 +43,7 @@ std::unique_ptr<T[]> scratch(int64_t count) {
 
 /// Room for the partial results of all class tokens.
 template <class T>
-std::unique_ptr<T[]> make_partials(Call<T>& call, const ClassChunks& chunks, int64_t size) {
+std::unique_ptr<T[]> make_partials(SupportCall<T>& call, const ClassChunks& chunks, int64_t size) {
   call.partial_size = size;
   auto memory = scratch<T>(call.shape.batch * call.shape.heads * call.support->cls() * chunks.chunks * size);
   call.partials = memory.get();
@@ -66,7 +66,7 @@ class TileCounter {
 
 /// Whether tiles leave something that is put together once all of a head's are done.
 template <class T>
-bool has_parts(const Call<T>& call) {
+bool has_parts(const SupportCall<T>& call) {
   return call.support->cls() > 0 || call.summaries.count > 0;
 }
 
@@ -78,8 +78,8 @@ kernels::Workspace<T>& workspace() {
 
 /// All tiles of some heads: heads_of(group, body) calls body(b, h) for those of which a task computes the same tile.
 template <class T, class HeadsOf>
-void run_tiles(const Call<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
-               void (*join)(const Call<T>&, TileIndex), int64_t groups, const HeadsOf& heads_of) {
+void run_tiles(const SupportCall<T>& call, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
+               void (*join)(const SupportCall<T>&, TileIndex), int64_t groups, const HeadsOf& heads_of) {
   const bool joins = has_parts(call);
   TileCounter counter(joins ? call.shape.batch * call.shape.heads : 0, chunks.tiles);
   parallel_tasks(groups * chunks.tiles, [&](int64_t task) {
@@ -128,7 +128,7 @@ struct SummaryMemory {
   std::unique_ptr<int32_t[]> tiles;
 
   /// Where the support has summaries: makes them.
-  explicit SummaryMemory(Call<T>& call) {
+  explicit SummaryMemory(SupportCall<T>& call) {
     if (!call.support->summaries()) return;
     const Tiling& tiling = *call.support->summaries();
     const AttentionShape& s = call.shape;
@@ -147,21 +147,21 @@ struct SummaryMemory {
   }
 
   /// Room for what the queries of all heads leave.
-  void make_partials(Call<T>& call) {
+  void make_partials(SupportCall<T>& call) {
     partials = scratch<T>(kernels::summary_partials(call) * call.shape.batch * call.shape.heads);
     call.summaries.partials = partials.get();
   }
 };
 
 template <class T, class HeadsOf>
-void query_gradients(Call<T>& call, int64_t groups, const HeadsOf& heads_of) {
+void query_gradients(SupportCall<T>& call, int64_t groups, const HeadsOf& heads_of) {
   const auto partials = make_partials(call, call.query_chunks, call.shape.dim);
   const auto tile_function = kernels::tiles_of_target<T>(kernels::chosen_target()).backward_queries;
   run_tiles(call, call.query_chunks, tile_function, kernels::join_query_gradients<T>, groups, heads_of);
 }
 
 template <class T>
-void key_gradients(Call<T>& call, const HeadRange& heads) {
+void key_gradients(SupportCall<T>& call, const HeadRange& heads) {
   const auto partials = make_partials(call, call.key_chunks, call.shape.dim + call.shape.value_dim);
   const auto tile_function = kernels::tiles_of_target<T>(kernels::chosen_target()).backward_keys;
   run_tiles(call, call.key_chunks, tile_function, kernels::join_key_gradients<T>, heads.count(), heads);
@@ -176,22 +176,22 @@ T* kept_memory(int64_t values) {
 
 /// All tiles of one head, one after another.
 template <class T>
-void run_head(const Call<T>& call, TileIndex at, const ClassChunks& chunks, kernels::TileFunction<T> tile_function,
-              void (*join)(const Call<T>&, TileIndex)) {
+void run_head(const SupportCall<T>& call, TileIndex at, const ClassChunks& chunks,
+              kernels::TileFunction<T> tile_function, void (*join)(const SupportCall<T>&, TileIndex)) {
   for (at.tile = 0; at.tile < chunks.tiles; ++at.tile) tile_function(call, at, workspace<T>());
   join(call, at);
 }
 
 /// A task is a head, and what its queries read and keep is in the caches when its keys need it.
 template <class T>
-void backward_by_heads(const Call<T>& call, int64_t values) {
+void backward_by_heads(const SupportCall<T>& call, int64_t values) {
   const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
-  Call<T> for_queries = call, for_keys = call;
+  SupportCall<T> for_queries = call, for_keys = call;
   const auto query_partials = make_partials(for_queries, call.query_chunks, call.shape.dim);
   const auto key_partials = make_partials(for_keys, call.key_chunks, call.shape.dim + call.shape.value_dim);
   parallel_tasks(call.shape.batch * call.shape.heads, [&](int64_t head) {
     const TileIndex at{head / call.shape.heads, head % call.shape.heads, 0};
-    Call<T> queries = for_queries, keys = for_keys;
+    SupportCall<T> queries = for_queries, keys = for_keys;
     queries.kept.data = keys.kept.data = kept_memory<T>(values + kernels::summary_partials(call));
     queries.summaries.partials = keys.summaries.partials = queries.kept.data + values;
     queries.kept.first_head = keys.kept.first_head = head;
@@ -203,7 +203,7 @@ void backward_by_heads(const Call<T>& call, int64_t values) {
 
 /// Tasks are tiles, of so few heads at a time that their rows are still near when the keys need them.
 template <class T>
-void backward_by_tiles(Call<T>& call, int64_t values, int64_t heads_at_once) {
+void backward_by_tiles(SupportCall<T>& call, int64_t values, int64_t heads_at_once) {
   const int64_t all = call.shape.batch * call.shape.heads;
   call.kept.data = kept_memory<T>((values + kernels::summary_partials(call)) * heads_at_once);
   call.summaries.partials = call.kept.data + values * heads_at_once;
@@ -216,7 +216,7 @@ void backward_by_tiles(Call<T>& call, int64_t values, int64_t heads_at_once) {
 }
 
 template <class T>
-void backward_with_kept_pairs(Call<T>& call, const kernels::KeptPairsPlan& plan) {
+void backward_with_kept_pairs(SupportCall<T>& call, const kernels::KeptPairsPlan& plan) {
   const int64_t values = 2 * plan.rows * call.shape.query_tokens;
   call.kept.rows = plan.rows;
   if (plan.by_heads) {
@@ -236,7 +236,7 @@ void attention_forward(const SupportSet& support, const AttentionShape& shape, c
     return dense_attention_forward(shape, inputs, out, lse, kernels::make_masked(support, options).options);
   }
   const auto& tiles = kernels::tiles_of_target<T>(kernels::chosen_target());
-  Call<T> call = make_call(support, shape, inputs, options);
+  SupportCall<T> call = make_call(support, shape, inputs, options);
   call.out = out;
   call.lse = lse;
   if constexpr (std::is_same_v<T, float>) {
@@ -260,7 +260,7 @@ void attention_backward(const SupportSet& support, const AttentionShape& shape, 
     return dense_attention_backward(shape, inputs, out, lse, grad_out, gradients,
                                     kernels::make_masked(support, options).options);
   }
-  Call<T> call = make_call(support, shape, inputs, options);
+  SupportCall<T> call = make_call(support, shape, inputs, options);
   call.set_backward(out, lse, grad_out, gradients);
   if constexpr (std::is_same_v<T, float>) {
     if (kernels::narrow_fits(support, shape, options, kernels::kNarrowBackward)) return kernels::narrow_backward(call);

@@ -37,7 +37,7 @@ struct ClassChunks {
 
 /// What a call of any attention was given.
 template <class T>
-struct Arguments {
+struct AnyCall {
   AttentionShape shape;
   AttentionInputs<T> inputs;
   AttentionOptions<T> options;
@@ -87,8 +87,9 @@ struct Summaries {
   int64_t first_head = 0;                ///< of the partials, as head_index counts them
 };
 
+/// A call of attention on a support set; that of dense attention is DenseCall.
 template <class T>
-struct Call : Arguments<T> {
+struct SupportCall : AnyCall<T> {
   uint64_t id = 0;  ///< never the same twice: a thread's copies of rows belong to one call
   const SupportSet* support = nullptr;
   T* delta = nullptr;                  ///< [B,H,Tq] out·grad_out, written for dq and read for dk, dv
@@ -142,20 +143,20 @@ inline TileRange tile_range(const ClassChunks& c, int64_t cls, int64_t tokens, i
 }
 
 template <class T>
-T* partial(const Call<T>& call, const ClassChunks& chunks, TileIndex t, int64_t class_token, int64_t chunk) {
+T* partial(const SupportCall<T>& call, const ClassChunks& chunks, TileIndex t, int64_t class_token, int64_t chunk) {
   const int64_t row = call.head_index(t.b, t.h) * call.support->cls() + class_token;
   return call.partials + (row * chunks.chunks + chunk) * call.partial_size;
 }
 
 /// Values that the queries of one head leave for the gradients of its summaries.
 template <class T>
-int64_t summary_partials(const Call<T>& call) {
+int64_t summary_partials(const SupportCall<T>& call) {
   return call.query_chunks.tiles * call.summaries.count * (call.shape.dim + call.shape.value_dim);
 }
 
 /// Those of one tile, [count, d + e].
 template <class T>
-T* summary_partial(const Call<T>& call, TileIndex t) {
+T* summary_partial(const SupportCall<T>& call, TileIndex t) {
   const int64_t head = call.head_index(t.b, t.h) - call.summaries.first_head;
   return call.summaries.partials + head * summary_partials(call) +
          t.tile * (summary_partials(call) / call.query_chunks.tiles);

@@ -13,8 +13,8 @@ constexpr int64_t kPartialsPerTile = 4;
 
 /// Σ over chunks of partial[first … first + count).
 template <class T>
-void add_chunks(const Call<T>& call, const ClassChunks& chunks, TileIndex at, int64_t c, int64_t first, int64_t count,
-                T* into) {
+void add_chunks(const SupportCall<T>& call, const ClassChunks& chunks, TileIndex at, int64_t c, int64_t first,
+                int64_t count, T* into) {
   for (int64_t i = 0; i < count; ++i) into[i] = T(0);
   for (int64_t chunk = 0; chunk < chunks.chunks; ++chunk) {
     const T* from = partial(call, chunks, at, c, chunk) + first;
@@ -24,7 +24,7 @@ void add_chunks(const Call<T>& call, const ClassChunks& chunks, TileIndex at, in
 
 /// The largest row max among chunks that have any weight.
 template <class T>
-T joint_max(const Call<T>& call, TileIndex at, int64_t c) {
+T joint_max(const SupportCall<T>& call, TileIndex at, int64_t c) {
   T row_max = -std::numeric_limits<T>::infinity();
   for (int64_t chunk = 0; chunk < call.query_chunks.chunks; ++chunk) {
     const T* p = partial(call, call.query_chunks, at, c, chunk);
@@ -34,7 +34,7 @@ T joint_max(const Call<T>& call, TileIndex at, int64_t c) {
 }
 
 template <class T>
-void join_row(const Call<T>& call, TileIndex at, int64_t c, T* out, T* lse) {
+void join_row(const SupportCall<T>& call, TileIndex at, int64_t c, T* out, T* lse) {
   const int64_t e = call.shape.value_dim;
   const T row_max = joint_max(call, at, c);
   T sum = 0;
@@ -61,7 +61,7 @@ ClassChunks class_chunks(int64_t tokens, int64_t cls) {
 }
 
 template <class T>
-void join_forward(const Call<T>& call, TileIndex at) {
+void join_forward(const SupportCall<T>& call, TileIndex at) {
   T* lse = call.lse == nullptr ? nullptr : call.lse + call.head_index(at.b, at.h) * call.shape.query_tokens;
   for (int64_t c = 0; c < call.support->cls(); ++c) {
     T* out = call.out.row(at.b, at.h, c);
@@ -77,7 +77,7 @@ void join_forward(const Call<T>& call, TileIndex at) {
 
 /// Where the first tile left its part: the gradient that every patch of a tile receives, the mean's by its size.
 template <class T>
-void join_summaries(const Call<T>& call, TileIndex at) {
+void join_summaries(const SupportCall<T>& call, TileIndex at) {
   const int64_t row = call.shape.dim + call.shape.value_dim, size = call.summaries.count * row;
   T* sums = summary_partial(call, {at.b, at.h, 0});
   for (int64_t tile = 1; tile < call.query_chunks.tiles; ++tile) {
@@ -91,7 +91,7 @@ void join_summaries(const Call<T>& call, TileIndex at) {
 }
 
 template <class T>
-void join_query_gradients(const Call<T>& call, TileIndex at) {
+void join_query_gradients(const SupportCall<T>& call, TileIndex at) {
   if (call.summaries.count > 0) join_summaries(call, at);
   for (int64_t c = 0; c < call.support->cls(); ++c) {
     T* dq = call.gradients.dq.row(at.b, at.h, c);
@@ -104,7 +104,7 @@ void join_query_gradients(const Call<T>& call, TileIndex at) {
 }
 
 template <class T>
-void join_key_gradients(const Call<T>& call, TileIndex at) {
+void join_key_gradients(const SupportCall<T>& call, TileIndex at) {
   const int64_t d = call.shape.dim, e = call.shape.value_dim;
   for (int64_t c = 0; c < call.support->cls(); ++c) {
     T *dk = call.gradients.dk.row(at.b, at.h, c), *dv = call.gradients.dv.row(at.b, at.h, c);
@@ -120,11 +120,11 @@ void join_key_gradients(const Call<T>& call, TileIndex at) {
   }
 }
 
-template void join_forward<float>(const Call<float>&, TileIndex);
-template void join_forward<double>(const Call<double>&, TileIndex);
-template void join_query_gradients<float>(const Call<float>&, TileIndex);
-template void join_query_gradients<double>(const Call<double>&, TileIndex);
-template void join_key_gradients<float>(const Call<float>&, TileIndex);
-template void join_key_gradients<double>(const Call<double>&, TileIndex);
+template void join_forward<float>(const SupportCall<float>&, TileIndex);
+template void join_forward<double>(const SupportCall<double>&, TileIndex);
+template void join_query_gradients<float>(const SupportCall<float>&, TileIndex);
+template void join_query_gradients<double>(const SupportCall<double>&, TileIndex);
+template void join_key_gradients<float>(const SupportCall<float>&, TileIndex);
+template void join_key_gradients<double>(const SupportCall<double>&, TileIndex);
 
 }  // namespace fib::kernels

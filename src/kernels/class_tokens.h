@@ -12,10 +12,10 @@ ClassChunks class_chunks(int64_t tokens, int64_t cls);
 
 /// Each joins the chunks of all class tokens of one (sample, head).
 template <class T>
-void join_forward(const Call<T>& call, TileIndex at);
+void join_forward(const SupportCall<T>& call, TileIndex at);
 template <class T>
-void join_query_gradients(const Call<T>& call, TileIndex at);
+void join_query_gradients(const SupportCall<T>& call, TileIndex at);
 template <class T>
-void join_key_gradients(const Call<T>& call, TileIndex at);
+void join_key_gradients(const SupportCall<T>& call, TileIndex at);
 
 }  // namespace fib::kernels

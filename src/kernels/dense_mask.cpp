@@ -9,10 +9,13 @@
 namespace fib::kernels {
 namespace {
 
-/// A larger mask would rival the inputs; explicit pairs themselves take twice as much.
+/// Of memory, not of a cache: a larger mask would rival the inputs; explicit pairs themselves take twice as much.
 constexpr int64_t kMostMaskBytes = int64_t{64} << 20;
 
-/// From this share of explicit pairs on the dense kernel was faster on Zen 4, forward and backward together.
+/// From this share of explicit pairs on the dense kernel is faster, forward and backward together: an explicit pair is
+/// computed by itself, which costs as much as four pairs of the dense product where its channels fill vectors, and as
+/// much as ten where a dot product is mostly a sum across lanes. A ratio of two computations that grow with the
+/// processor's vectors alike; fixed, because the two ways give other bits.
 double least_share(int64_t channels) { return channels <= 16 ? 0.1 : 0.25; }
 
 /// Keys of one query; with a causal support those behind it are left out.

@@ -6,7 +6,7 @@
 namespace fib::kernels {
 namespace {
 
-/// More is not kept at a time.
+/// More is not kept at a time: a bound of memory. Fixed, because keys that compute their pairs again give other bits.
 constexpr int64_t kMostBytes = int64_t{32} << 20;
 /// So many tasks, heads or tiles, keep a dozen threads evenly busy.
 constexpr int64_t kManyTasks = 64;
@@ -26,7 +26,7 @@ int64_t rows_of(const SupportSet& support) {
 }  // namespace
 
 template <class T>
-KeptPairsPlan plan_kept_pairs(const Call<T>& call) {
+KeptPairsPlan plan_kept_pairs(const SupportCall<T>& call) {
   // With masking zero keys wait for the queries of all heads, and a bias gradient may be shared by heads.
   if (call.options.masking == Masking::zero || call.gradients.dbias.data != nullptr) return {};
   const int64_t rows = rows_of(*call.support), heads = call.shape.batch * call.shape.heads;
@@ -37,7 +37,7 @@ KeptPairsPlan plan_kept_pairs(const Call<T>& call) {
   return {rows, heads >= kManyTasks, std::max<int64_t>(1, (heads + parts - 1) / parts)};
 }
 
-template KeptPairsPlan plan_kept_pairs(const Call<float>&);
-template KeptPairsPlan plan_kept_pairs(const Call<double>&);
+template KeptPairsPlan plan_kept_pairs(const SupportCall<float>&);
+template KeptPairsPlan plan_kept_pairs(const SupportCall<double>&);
 
 }  // namespace fib::kernels

@@ -16,6 +16,6 @@ struct KeptPairsPlan {
 };
 
 template <class T>
-KeptPairsPlan plan_kept_pairs(const Call<T>& call);
+KeptPairsPlan plan_kept_pairs(const SupportCall<T>& call);
 
 }  // namespace fib::kernels

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/parallel.h"
+#include "base/processor.h"
 #include "kernels/tiles.h"
 
 namespace fib::kernels {
@@ -23,16 +24,25 @@ Buffer<float>& linear_scratch() {
   return kept;
 }
 
-/// How the gradients are cut, by shape alone. Weights that leave the second-level cache to others are one block, and
-/// their tasks compute the gradient of the inputs too: what came from behind is then read once. Others are cut by their
-/// rows and, where these are few, by rows of x too.
+/// Rows whose share of the weights' gradient is summed at once, by the second-level cache: of 1 MB 256, or together
+/// with the gradient of the inputs 192. With 384 channels their gradient, 307 KB, the weights and theirs are then two
+/// thirds of it. No sum changes its order with it.
+int64_t rows_at_once(bool together) {
+  constexpr int64_t kMegabyte = 1 << 20;
+  return std::max<int64_t>(48, caches().second * (together ? 192 : 256) / kMegabyte);
+}
+
+/// How the gradients are cut, by shape alone and not by this machine: the bits of a sum depend on its parts. Weights
+/// that leave the second-level cache to others are one block, and their tasks compute the gradient of the inputs too:
+/// what came from behind is then read once. Others are cut by their rows and, where these are few, by rows of x too.
 struct WeightTasks {
-  static constexpr int64_t kSmall = 256 * 1024 / sizeof(float), kFew = 8, kSmallRows = 4 * kLinearSumTogether;
+  static constexpr int64_t kSmall = 256 * 1024 / sizeof(float), kFew = 8;
+  static constexpr int64_t kPartRows = 256, kSmallPartRows = 768;  ///< a part has at least so many, or is the only one
   bool small;
   int64_t blocks, parts;
   explicit WeightTasks(const LinearShape& s)
       : small(s.to * s.from <= kSmall), blocks(small ? 1 : (s.to + kLinearRows - 1) / kLinearRows) {
-    const int64_t wanted = small ? s.rows / kSmallRows : std::min(kFew / blocks, s.rows / kLinearSum);
+    const int64_t wanted = small ? s.rows / kSmallPartRows : std::min(kFew / blocks, s.rows / kPartRows);
     parts = std::clamp<int64_t>(wanted, 1, 64);
   }
 
@@ -42,7 +52,7 @@ struct WeightTasks {
             small ? s.to : std::min(s.to, (block + 1) * kLinearRows),
             s.rows * share / parts,
             s.rows * (share + 1) / parts,
-            small ? kLinearSumTogether : kLinearSum,
+            rows_at_once(small),
             dweight + share * s.to * s.from,
             dbias == nullptr ? nullptr : dbias + share * s.to};
   }

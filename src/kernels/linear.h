@@ -36,11 +36,9 @@ void linear_backward(const LinearShape& shape, const LinearBackward& call);
 
 // ---- What the targets see -------------------------------------------------------------------------------------------
 
-/// Rows per block. With 384 channels their results, 147 KB, stay in the second-level cache until they are finished.
+/// Rows per block. With 384 channels their results, 147 KB, stay in the second-level cache until they are finished. A
+/// constant, because into how many parts the sums of the weights' gradient are cut follows from it.
 inline constexpr int64_t kLinearRows = 96;
-/// Rows whose share of the weights' gradient is summed at once. Together with the gradient of the inputs: with 384
-/// channels their gradient, 307 KB, the weights and theirs fill two thirds of a second-level cache of 1 MB.
-inline constexpr int64_t kLinearSum = 256, kLinearSumTogether = 192;
 
 /// Rows [begin, end) of the weights' gradient over rows [first, last) of x, `step` of these at once.
 struct WeightPart {

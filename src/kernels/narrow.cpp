@@ -9,8 +9,10 @@
 namespace fib::kernels {
 namespace {
 
-/// Floats of a head's arrays in backward: 1 MB.
+/// Floats of a head's arrays in backward, 1 MB: about a second-level cache. Fixed and not this machine's, because
+/// tiles, which take what is larger, give other bits.
 constexpr int64_t kMostFloats = int64_t{1} << 18;
+
 int64_t strips_of(const SupportSet::Head& head) {
   return 2 * static_cast<int64_t>(head.offsets.size()) + (head.diagonal ? 1 : 0);
 }
@@ -26,7 +28,7 @@ NarrowLayout narrow_layout(const SupportSet& support) {
 }
 
 template <class Function>
-void for_each_head(const Call<float>& call, Function head_function) {
+void for_each_head(const SupportCall<float>& call, Function head_function) {
   const NarrowLayout layout = narrow_layout(*call.support);
   const AttentionShape& s = call.shape;
   parallel_tasks(s.batch * s.heads, [&](int64_t task) {
@@ -50,7 +52,9 @@ bool narrow_fits(const SupportSet& support, const AttentionShape& shape, const A
   return rows * (shape.key_tokens + 2 * layout.reach) <= kMostFloats;
 }
 
-void narrow_forward(const Call<float>& call) { for_each_head(call, narrow_of_target(chosen_target()).forward); }
-void narrow_backward(const Call<float>& call) { for_each_head(call, narrow_of_target(chosen_target()).backward); }
+void narrow_forward(const SupportCall<float>& call) { for_each_head(call, narrow_of_target(chosen_target()).forward); }
+void narrow_backward(const SupportCall<float>& call) {
+  for_each_head(call, narrow_of_target(chosen_target()).backward);
+}
 
 }  // namespace fib::kernels

@@ -20,12 +20,16 @@ inline constexpr int64_t kNarrowGroup = 8;
 /// nothing added to the scores, few channels, and arrays of a head that stay in the second-level cache.
 bool narrow_fits(const SupportSet& support, const AttentionShape& shape, const AttentionOptions<float>& options,
                  int64_t most_channels);
-/// Up to here it was faster than tiles on Zen 4, with AVX2 and AVX-512, on a packed qkv.
+/// Up to so many channels it is faster than tiles. A tile's dot product over d channels takes d / lanes multiply-adds
+/// and a sum across lanes, which costs as much as several of them; forward has one such sum a pair, backward two and
+/// the gradients that are gathered here. With AVX2 and AVX-512 on a packed qkv the limits were measured where d is one
+/// vector of AVX2 in forward, and four in backward. They do not follow the machine: the two ways add in another order,
+/// and the same call shall give the same bits on all machines of a target.
 inline constexpr int64_t kNarrowForward = 8, kNarrowBackward = 32;
 
 /// All heads of a call that fits.
-void narrow_forward(const Call<float>& call);
-void narrow_backward(const Call<float>& call);
+void narrow_forward(const SupportCall<float>& call);
+void narrow_backward(const SupportCall<float>& call);
 
 // ---- What the targets see -------------------------------------------------------------------------------------------
 
@@ -69,8 +73,8 @@ struct NarrowHead {
 
 /// Functions of one target.
 struct NarrowTable {
-  void (*forward)(const Call<float>&, const NarrowLayout&, NarrowHead, NarrowWorkspace&);
-  void (*backward)(const Call<float>&, const NarrowLayout&, NarrowHead, NarrowWorkspace&);
+  void (*forward)(const SupportCall<float>&, const NarrowLayout&, NarrowHead, NarrowWorkspace&);
+  void (*backward)(const SupportCall<float>&, const NarrowLayout&, NarrowHead, NarrowWorkspace&);
 };
 const NarrowTable& narrow_of_target(int64_t target);
 

@@ -10,7 +10,7 @@
 namespace fib::kernels {
 
 template <class T>
-using TileFunction = void (*)(const Call<T>&, TileIndex, Workspace<T>&);
+using TileFunction = void (*)(const SupportCall<T>&, TileIndex, Workspace<T>&);
 
 template <class T>
 struct TileTable {

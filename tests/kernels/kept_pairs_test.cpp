@@ -9,7 +9,7 @@ namespace fib::test {
 namespace {
 
 kernels::KeptPairsPlan plan(const SupportSet& support, int64_t batch, Masking masking = Masking::exclude) {
-  kernels::Call<float> call;
+  kernels::SupportCall<float> call;
   call.support = &support;
   call.shape = {batch, support.num_heads(), support.query_tokens(), support.key_tokens(), 64, 64};
   call.options.masking = masking;

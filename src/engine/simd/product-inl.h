@@ -13,6 +13,7 @@
 
 #include "engine/simd/activations-inl.h"
 #include "engine/simd_table.h"
+#include "kernels/simd/register_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::engine {
@@ -74,10 +75,6 @@ class OutputTile {
   bool whole_;
 };
 
-/// Loops over a register tile: unrolled, every sum stays in its register.
-#undef FIB_UNROLL
-#define FIB_UNROLL _Pragma("GCC unroll 16")
-
 /// Where vector v of a tile lies in packed float32, from the tile's first.
 HWY_INLINE int64_t panel_offset(int v, int64_t panel_step) {
   const int64_t n = static_cast<int64_t>(hn::Lanes(FloatTag()));
@@ -85,25 +82,16 @@ HWY_INLINE int64_t panel_offset(int v, int64_t panel_step) {
 }
 
 template <int R, int V>
-HWY_NOINLINE void float_rows(const FloatProduct& p, const TileTarget& t, const float* HWY_RESTRICT weights,
-                             int64_t panel_step) {
+HWY_NOINLINE void float_rows(const FloatProduct& p, const TileTarget& t, const float* weights, int64_t panel_step) {
   const FloatTag d;
   const OutputTile<V> out(p, t);
   FloatVec sum[R][V];
   FIB_UNROLL for (int r = 0; r < R; ++r) {
     FIB_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = t.first ? hn::Zero(d) : out.load(r, v);
   }
-  const float* HWY_RESTRICT x = p.x + t.row * p.x_stride + t.begin;
-  const int64_t step = p.x_stride;
-  for (int64_t k = 0; k < t.depth; ++k) {
-    FloatVec w[V];
-    FIB_UNROLL for (int v = 0; v < V; ++v) w[v] = hn::LoadU(d, weights + panel_offset(v, panel_step));
-    FIB_UNROLL for (int r = 0; r < R; ++r) {
-      const FloatVec value = hn::Set(d, x[r * step + k]);
-      FIB_UNROLL for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(value, w[v], sum[r][v]);
-    }
-    weights += kPanelColumns;
-  }
+  kernels::HWY_NAMESPACE::add_products<R, V, float>(
+      {p.x + t.row * p.x_stride + t.begin, p.x_stride, 1, weights, kPanelColumns, t.depth},
+      [panel_step](int v) FIB_INLINE_LAMBDA { return panel_offset(v, panel_step); }, sum);
   FIB_UNROLL for (int r = 0; r < R; ++r) {
     FIB_UNROLL for (int v = 0; v < V; ++v) out.store(r, v, t.last ? out.finished(r, v, sum[r][v]) : sum[r][v]);
   }
@@ -118,17 +106,13 @@ HWY_INLINE void call_with_rows(int64_t row, int64_t rows, const Call& call) {
   call(row, std::integral_constant<int, kMost>());
 }
 
-/// Full register tiles, then groups of at most six, as equal as can be, for a group of one or two waits for its own
-/// sums.
+/// Full register tiles, then equal groups of at most six.
 template <int kFull, class Call>
 HWY_INLINE void for_row_groups(int64_t row, int64_t end, const Call& call) {
   constexpr int kMost = std::min(kFull, 6);
   for (; end - row >= kFull; row += kFull) call(row, std::integral_constant<int, kFull>());
-  for (int64_t groups = (end - row + kMost - 1) / kMost; groups > 0; --groups) {
-    const int64_t now = (end - row + groups - 1) / groups;
-    call_with_rows<kMost>(row, now, call);
-    row += now;
-  }
+  kernels::HWY_NAMESPACE::for_equal_groups(
+      row, end, kMost, [&](int64_t first, int64_t count) { call_with_rows<kMost>(first, count, call); });
 }
 
 /// Columns of panels [panel, panel_end), kWide vectors of n columns at a time where they fit; visit(integral constant

@@ -37,7 +37,7 @@ HWY_INLINE Vec<T> load_lse(const T* lse, int64_t query, int64_t step) {
 
 template <class T>
 struct BackwardTile {
-  const Call<T>& call;
+  const SupportCall<T>& call;
   TileIndex at;
   Workspace<T>& ws;
   bool self_is_query;
@@ -49,7 +49,7 @@ struct BackwardTile {
   T *kept_scores = nullptr, *kept_products = nullptr;
   T* own_delta = nullptr;  ///< of the head, where its blocks sum it up themselves
 
-  BackwardTile(const Call<T>& c, TileIndex tile, Workspace<T>& w, bool self_is_query_)
+  BackwardTile(const SupportCall<T>& c, TileIndex tile, Workspace<T>& w, bool self_is_query_)
       : call(c),
         at(tile),
         ws(w),
@@ -292,7 +292,7 @@ void row_dots(Rows<const T> a, Rows<const T> b, int64_t begin, int64_t end, int6
 
 /// What an excluded pair of these queries weighs, e^(0 - lse); 0 for rows that exclude nothing.
 template <class T>
-void store_rest(const Call<T>& call, const Panel& p, const T* lse, T* rest) {
+void store_rest(const SupportCall<T>& call, const Panel& p, const T* lse, T* rest) {
   for (int64_t i = 0; i < p.rows; ++i) {
     rest[p.self + i] = p.tokens_of(i) < call.shape.key_tokens ? std::exp(-lse[p.self + i]) : T(0);
   }
@@ -309,7 +309,7 @@ struct QueryGradients : BackwardTile<T> {
   int64_t first;                 ///< of this head's queries in delta and rest
   bool owns_class_keys = false;  ///< whether this tile's chunk has the class tokens as keys
 
-  QueryGradients(const Call<T>& c, TileIndex tile, Workspace<T>& w)
+  QueryGradients(const SupportCall<T>& c, TileIndex tile, Workspace<T>& w)
       : BackwardTile<T>(c, tile, w, true),
         out(head_rows(c.saved_out, tile)),
         dq(head_rows(c.gradients.dq, tile)),
@@ -318,7 +318,7 @@ struct QueryGradients : BackwardTile<T> {
     if (c.rest == nullptr) this->own_delta = c.delta + first;
   }
 
-  void prepare(int64_t begin, int64_t end) {
+  void begin_tile(int64_t begin, int64_t end) {
     if (call.summaries.count > 0) {
       const int64_t channels = call.shape.dim + call.shape.value_dim;
       clear_rows(Rows<T>{summary_partial(call, at), channels}, call.summaries.count, channels);
@@ -362,7 +362,7 @@ struct QueryGradients : BackwardTile<T> {
   void clear(int64_t begin, int64_t end) { clear_rows(Rows<T>{dq.row(begin), dq.stride}, end - begin, call.shape.dim); }
 
   /// Every chunk computes the class tokens' delta for itself, because none may wait for another.
-  void prepare_classes(int64_t chunk, int64_t classes) {
+  void begin_classes(int64_t chunk, int64_t classes) {
     T* into = chunk == 0 ? call.delta + first : ws.class_delta.ensure(static_cast<size_t>(classes));
     row_dots(this->grad_out, out, 0, classes, call.shape.value_dim, into);
     this->delta = into;
@@ -395,10 +395,10 @@ struct KeyGradients : BackwardTile<T> {
   using BackwardTile<T>::scores, BackwardTile<T>::loose_scores;
   Rows<T> dk, dv;
 
-  KeyGradients(const Call<T>& c, TileIndex tile, Workspace<T>& w)
+  KeyGradients(const SupportCall<T>& c, TileIndex tile, Workspace<T>& w)
       : BackwardTile<T>(c, tile, w, false), dk(head_rows(c.gradients.dk, tile)), dv(head_rows(c.gradients.dv, tile)) {}
 
-  void prepare(int64_t, int64_t) {}
+  void begin_tile(int64_t, int64_t) {}
 
   void fetch_next(int64_t key) {
     const AttentionShape& s = call.shape;
@@ -446,7 +446,7 @@ struct KeyGradients : BackwardTile<T> {
     clear_rows(Rows<T>{dv.row(begin), dv.stride}, end - begin, call.shape.value_dim);
   }
 
-  void prepare_classes(int64_t, int64_t) {}
+  void begin_classes(int64_t, int64_t) {}
 
   void class_token(T* into) {
     this->compute();

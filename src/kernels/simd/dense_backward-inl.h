@@ -52,13 +52,13 @@ struct DenseBackward : DenseHead<T> {
     lse = room(ws.lane_values, 2 * padded), delta = lse + padded;
     scores = room(ws.scores, block * kGroup);
     products = room(ws.products, block * kGroup);
-    dk = room(ws.dk, kDenseSpan * block * d_padded);
-    dv = room(ws.dv, kDenseSpan * block * e_padded);
+    dk = room(ws.dk, dense_span() * block * d_padded);
+    dv = room(ws.dv, dense_span() * block * e_padded);
   }
 
   int64_t in_panel(int64_t p) const { return HWY_MIN(W, this->query_end - p * W); }
 
-  void prepare() {
+  void pack_queries() {
     const Rows<const T> grad_out = this->rows(call.grad_out), out = this->rows(call.saved_out);
     for (int64_t p = 0; p < panels; ++p) {
       const int64_t first = p * W, count = in_panel(p);
@@ -169,8 +169,8 @@ struct DenseBackward : DenseHead<T> {
 template <class T>
 void dense_backward(const DenseCall<T>& call, DenseTile at, DenseWorkspace<T>& ws) {
   DenseBackward<T> head(call, at.b, at.h, ws);
-  head.prepare();
-  const int64_t span = kDenseSpan * head.block;
+  head.pack_queries();
+  const int64_t span = dense_span() * head.block;
   for (int64_t from = 0; from < head.key_end; from += span) head.add_span(from, HWY_MIN(from + span, head.key_end));
   head.finish();
 }

@@ -93,7 +93,7 @@ struct DenseForward : DenseHead<T> {
         end(HWY_MIN(begin + kDensePanels * W, this->query_end)),
         panels(HWY_MAX(int64_t{0}, end - begin + W - 1) / W) {}
 
-  void prepare() {
+  void pack_queries() {
     const AttentionShape& s = call.shape;
     queries = ws.queries.ensure(static_cast<size_t>(kDensePanels * s.dim * W));
     sums = ws.sums.ensure(static_cast<size_t>(kDensePanels * s.value_dim * W));
@@ -156,7 +156,7 @@ struct DenseForward : DenseHead<T> {
 template <class T>
 void dense_forward(const DenseCall<T>& call, DenseTile at, DenseWorkspace<T>& ws) {
   DenseForward<T> tile(call, at, ws);
-  tile.prepare();
+  tile.pack_queries();
   tile.attend();
   tile.finish();
 }

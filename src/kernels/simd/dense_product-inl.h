@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "kernels/call.h"
-#include "kernels/simd/vectors-inl.h"
+#include "kernels/simd/register_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace fib::kernels {
@@ -51,15 +51,10 @@ enum class Into {
 template <int kVectors>
 inline constexpr int kProductRows = kVectors == 3 ? 4 : 6;
 
-/// Loops over sums: unrolled, each stays in its register.
-#undef FIB_UNROLL
-#define FIB_UNROLL _Pragma("GCC unroll 16")
-
 template <int kRows, int kVectors, Into kInto, class T>
 HWY_NOINLINE void multiply_rows(const Product<T>& p, const T* HWY_RESTRICT row) {
   const Tag<T> d;
-  const int64_t n = lanes<T>(), a_row = p.a_row, a_step = p.a_step, b_row = p.b_row, c_row = p.c_row;
-  const T *HWY_RESTRICT a = p.a, *HWY_RESTRICT b = p.b;
+  const int64_t n = lanes<T>(), c_row = p.c_row;
   T* HWY_RESTRICT c = p.c;
   Vec<T> sum[kRows][kVectors];
   FIB_UNROLL for (int v = 0; v < kVectors; ++v) {
@@ -72,21 +67,12 @@ HWY_NOINLINE void multiply_rows(const Product<T>& p, const T* HWY_RESTRICT row) 
       }
     }
   }
-  for (int64_t k = p.depth; k > 0; --k) {
-    Vec<T> factor[kVectors];
-    FIB_UNROLL for (int v = 0; v < kVectors; ++v) factor[v] = hn::LoadU(d, b + v * n);
-    FIB_UNROLL for (int r = 0; r < kRows; ++r) {
-      const auto value = hn::Set(d, a[r * a_row]);
-      FIB_UNROLL for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(value, factor[v], sum[r][v]);
-    }
-    a += a_step;
-    b += b_row;
-  }
+  add_products<kRows, kVectors, T>(
+      {p.a, p.a_row, p.a_step, p.b, p.b_row, p.depth}, [n](int v) FIB_INLINE_LAMBDA { return v * n; }, sum);
   FIB_UNROLL for (int r = 0; r < kRows; ++r) {
     FIB_UNROLL for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, c + r * c_row + v * n);
   }
 }
-#undef FIB_UNROLL
 
 template <class T>
 using ProductFunction = void (*)(const Product<T>&, const T*);
@@ -105,15 +91,10 @@ void multiply_group(const Product<T>& p, int64_t rows, const T* row = nullptr) {
   kOfRows[static_cast<size_t>(rows - 1)](p, row);
 }
 
-/// visit(first, count): all rows, in groups as equal as can be, for a group of one or two would wait for its own sums.
+/// visit(first, count) for all rows.
 template <int kVectors, class Visit>
 void for_row_groups(int64_t rows, const Visit& visit) {
-  constexpr int64_t kMost = kProductRows<kVectors>;
-  for (int64_t groups = (rows + kMost - 1) / kMost, first = 0; groups > 0; --groups) {
-    const int64_t now = (rows - first + groups - 1) / groups;
-    visit(first, now);
-    first += now;
-  }
+  for_equal_groups(0, rows, kProductRows<kVectors>, visit);
 }
 
 template <int kVectors, Into kInto, class T>

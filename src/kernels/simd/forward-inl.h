@@ -112,14 +112,14 @@ inline int64_t excluded_keys(const Panel& p, int64_t row, int64_t key_tokens) { 
 template <class T>
 struct ForwardTile {
   static constexpr bool kSelfIsQuery = true;
-  const Call<T>& call;
+  const SupportCall<T>& call;
   TileIndex at;
   Workspace<T>& ws;
   Rows<const T> q, k, v;
   PairTerms<T> terms;
   T* lse;
 
-  ForwardTile(const Call<T>& c, TileIndex tile, Workspace<T>& w)
+  ForwardTile(const SupportCall<T>& c, TileIndex tile, Workspace<T>& w)
       : call(c),
         at(tile),
         ws(w),
@@ -188,7 +188,7 @@ struct ForwardTile {
   }
 
   void read(Rows<const T> keys, Rows<const T> values) { k = keys, v = values; }
-  void prepare(int64_t, int64_t) {}
+  void begin_tile(int64_t, int64_t) {}
 
   void block() {
     const bool zero = call.options.masking == Masking::zero;
@@ -212,7 +212,7 @@ struct ForwardTile {
     ws.panel.next.add(call.out, s, at, query, lanes<T>(), s.query_tokens, s.value_dim);
   }
 
-  void prepare_classes(int64_t, int64_t) {}
+  void begin_classes(int64_t, int64_t) {}
 
   /// Leaves (row_max, sum, Σ weight · v) of the keys in the panel; the chunks are joined afterwards.
   void class_token(T* into) {

@@ -7,6 +7,7 @@
 #define FIB_KERNELS_LINEAR_INL_H_
 #endif
 
+#include "base/processor.h"
 #include "kernels/linear.h"
 #include "kernels/simd/dense_product-inl.h"
 #include "kernels/simd/gelu-inl.h"
@@ -38,9 +39,13 @@ inline Range panel_columns(int64_t width, int64_t panel) {
   return {r.begin * lanes<float>(), r.end * lanes<float>()};
 }
 
-/// Depth of a product: a panel of this depth is 24 KB on AVX2 and stays in the first-level cache. On AVX-512 it does
-/// not, and half the depth would still cost more, in trips of sums.
-inline constexpr int64_t kLinearDepth = 384;
+/// Depth of a product: a panel of two vectors of this depth takes three quarters of the first-level cache. Where that
+/// is less than 384, as on AVX-512, more trips of sums would cost more than a panel that stays. No sum changes its
+/// order with it.
+inline int64_t linear_depth() {
+  const int64_t row = 2 * lanes<float>() * static_cast<int64_t>(sizeof(float));
+  return HWY_MAX(int64_t{384}, caches().first * 3 / 4 / row);
+}
 
 inline void pack_linear_outputs(const LinearShape& s, const float* weight, int64_t panel, float* into) {
   const Range c = panel_columns(s.to, panel);
@@ -76,12 +81,12 @@ inline void gelu_tile(Tile x, float* out, float* derivative, int64_t stride) {
 }
 
 /// Arrays that the next block of rows will read, fetched into the second-level cache while this one computes. An array
-/// of more than 384 KB would drive out what is in use, and is not.
+/// of more than three eighths of it would drive out what is in use, and is not.
 class Prefetch {
  public:
   /// `floats` from here on, a part at each of so many visits.
   void add(const float* from, int64_t floats, int64_t visits) {
-    if (floats > kMost) return;
+    if (floats * static_cast<int64_t>(sizeof(float)) > caches().second * 3 / 8) return;
     const int64_t lines = (floats + kLine - 1) / kLine;
     runs_[count_++] = {from, lines, (lines + visits - 1) / visits};
   }
@@ -96,7 +101,7 @@ class Prefetch {
   }
 
  private:
-  static constexpr int64_t kLine = 64 / sizeof(float), kMost = 384 * 1024 / sizeof(float);
+  static constexpr int64_t kLine = 64 / sizeof(float);
   struct Run {
     const float* at;
     int64_t left, step;
@@ -158,7 +163,7 @@ inline void multiply_panel(const BlockProduct& b, int64_t panel, Range depth, Pr
   multiply_columns<1>(b, columns, depth, prefetch);
 }
 
-inline int64_t depth_parts(int64_t depth) { return (depth + kLinearDepth - 1) / kLinearDepth; }
+inline int64_t depth_parts(int64_t depth) { return (depth + linear_depth() - 1) / linear_depth(); }
 
 /// Groups of rows that multiply_block visits.
 inline int64_t groups_of_block(int64_t depth, int64_t columns) {

@@ -40,7 +40,7 @@ struct NarrowRows {
 /// What forward and backward share: the head's arrays, its strips, their scores.
 class NarrowPass {
  public:
-  NarrowPass(const Call<float>& call, const NarrowLayout& layout, NarrowHead at, NarrowWorkspace& ws)
+  NarrowPass(const SupportCall<float>& call, const NarrowLayout& layout, NarrowHead at, NarrowWorkspace& ws)
       : call_(call),
         ws_(ws),
         at_(at),
@@ -249,7 +249,7 @@ class NarrowPass {
     return hn::GetLane(hn::SumOfLanes(d, sum));
   }
 
-  const Call<float>& call_;
+  const SupportCall<float>& call_;
   NarrowWorkspace& ws_;
   NarrowHead at_;
   const SupportSet::Head& pattern_;

@@ -12,7 +12,7 @@ namespace fib::kernels {
 namespace HWY_NAMESPACE {
 
 template <class Pass>
-void run_pass(const Call<float>& call, const NarrowLayout& layout, NarrowHead at, NarrowWorkspace& ws) {
+void run_pass(const SupportCall<float>& call, const NarrowLayout& layout, NarrowHead at, NarrowWorkspace& ws) {
   Pass(call, layout, at, ws).run();
 }
 

@@ -70,7 +70,7 @@ void average_row_of_tiles(const Tiling& tiling, int64_t tile_row, Rows<const T> 
 
 /// Means of the keys and values of one head over one row of tiles; `at.tile` is its number.
 template <class T>
-void average_tiles(const Call<T>& call, TileIndex at, Workspace<T>&) {
+void average_tiles(const SupportCall<T>& call, TileIndex at, Workspace<T>&) {
   const Tiling& tiling = *call.support->summaries();
   const int64_t cls = call.support->cls(), head = call.head_index(at.b, at.h);
   const int64_t first = head * call.summaries.count + at.tile * tiling.tiles.width * tiling.tiles.frames;
@@ -84,7 +84,7 @@ void average_tiles(const Call<T>& call, TileIndex at, Workspace<T>&) {
 
 /// Those of one head.
 template <class T>
-HWY_INLINE T* own_summaries(const Call<T>& call, TileIndex at, T* means, int64_t channels) {
+HWY_INLINE T* own_summaries(const SupportCall<T>& call, TileIndex at, T* means, int64_t channels) {
   return means + call.head_index(at.b, at.h) * call.summaries.count * channels;
 }
 

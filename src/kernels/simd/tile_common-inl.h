@@ -91,7 +91,7 @@ struct PairTerms {
   uint32_t threshold = 0;
   T kept = 1;
 
-  PairTerms(const Arguments<T>& call, TileIndex at, bool self_is_query_) : self_is_query(self_is_query_) {
+  PairTerms(const AnyCall<T>& call, TileIndex at, bool self_is_query_) : self_is_query(self_is_query_) {
     const BiasView<const T>& view = call.options.bias;
     if (view.data != nullptr) {
       bias = view.data + (at.b % view.groups) * view.group_stride + at.h * view.head_stride;
@@ -157,7 +157,7 @@ struct PairTerms {
 template <class T>
 class OtherRows {
  public:
-  OtherRows(const Call<T>& call, TileIndex at, RowCopy<T>& copy, const TokenView<const T>& view, int64_t tokens,
+  OtherRows(const SupportCall<T>& call, TileIndex at, RowCopy<T>& copy, const TokenView<const T>& view, int64_t tokens,
             int64_t channels, const Neighbourhood& n)
       : call_(call),
         at_(at),
@@ -204,7 +204,7 @@ class OtherRows {
     for (int64_t i = 0; n.below && i < count; ++i) visit(-offsets[static_cast<size_t>(i)]);
   }
 
-  const Call<T>& call_;
+  const SupportCall<T>& call_;
   TileIndex at_;
   const TokenView<const T>& view_;
   Rows<const T> rows_;
@@ -217,7 +217,7 @@ class OtherRows {
 /// forward, the gradients of queries, the gradients of keys; which side its tokens are on is all that the walk depends
 /// on.
 template <class T, class Pass>
-void walk_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
+void walk_tile(const SupportCall<T>& call, TileIndex at, Workspace<T>& ws) {
   constexpr bool kQueries = Pass::kSelfIsQuery;
   const AttentionShape& s = call.shape;
   const int64_t n = lanes<T>(), cls = call.support->cls();
@@ -233,7 +233,7 @@ void walk_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
   const OtherRows<T> summed(call, at, ws.copies[1], kQueries ? call.inputs.v : call.grad_out, other_tokens, s.value_dim,
                             others);
   const int64_t self_end = kQueries ? query_end : key_end, end = HWY_MIN(range.end, self_end);
-  pass.prepare(range.begin, end);
+  pass.begin_tile(range.begin, end);
   for (int64_t t = range.begin; t < end; t += n) {
     collect_block(others, t, HWY_MIN(n, end - t), n, ws.panel);
     ws.panel.first_summary = s.key_tokens;
@@ -247,7 +247,7 @@ void walk_tile(const Call<T>& call, TileIndex at, Workspace<T>& ws) {
   if (range.chunk < 0) return;
   pass.read(scored.around(range.begin, range.chunk_end), summed.around(range.begin, range.chunk_end));
   const int64_t classes = HWY_MIN(cls, self_end);
-  pass.prepare_classes(range.chunk, classes);
+  pass.begin_classes(range.chunk, classes);
   for (int64_t c = 0; c < classes; ++c) {
     const bool causal = call.support->causal();
     const int64_t first = !kQueries && causal ? c : 0, last = !kQueries ? query_end : causal ? c + 1 : key_end;
