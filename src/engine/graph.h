@@ -8,14 +8,12 @@
 // Letters: B samples, T tokens (Tq of queries, Tk of keys), H heads, d channels of a query or key, e of a value.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "attention/geometry.h"
 #include "engine/attributes.h"
 #include "engine/operators.h"
 
@@ -50,64 +48,6 @@ struct Value {
 
   bool constant() const { return data != nullptr; }
   std::span<const float> elements() const { return {data.get(), static_cast<size_t>(engine::elements(shape, 1))}; }
-};
-
-// ---- Attributes of operators; operators.h says which operator has which ------------------------------------------
-
-struct Conv2d {
-  std::array<int64_t, 2> stride{1, 1}, padding{0, 0};
-  int64_t groups = 1;
-  friend bool operator==(const Conv2d&, const Conv2d&) = default;
-};
-
-struct Pool2d {
-  std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
-  friend bool operator==(const Pool2d&, const Pool2d&) = default;
-};
-
-struct LayerNorm {
-  double eps = 1e-6;
-  friend bool operator==(const LayerNorm&, const LayerNorm&) = default;
-};
-
-struct Axis {
-  int64_t axis = 0;
-  friend bool operator==(const Axis&, const Axis&) = default;
-};
-
-struct Axes {
-  std::vector<int64_t> axes;  ///< ascending
-  friend bool operator==(const Axes&, const Axes&) = default;
-};
-
-/// Dimension i of the output is dimension order[i] of the input.
-struct Permute {
-  std::vector<int64_t> order;
-  friend bool operator==(const Permute&, const Permute&) = default;
-};
-
-/// As many elements as the output has along the axis, from `begin` on.
-struct Slice {
-  int64_t axis = 0;
-  int64_t begin = 0;
-  friend bool operator==(const Slice&, const Slice&) = default;
-};
-
-/// Element i goes to place (i + shift) mod size.
-struct Roll {
-  std::vector<int64_t> shifts, axes;
-  friend bool operator==(const Roll&, const Roll&) = default;
-};
-
-/// A mechanism in its layer. For a support set, attention::layer_support(AttentionSpec::parse(attention), geometry) is
-/// its support and attention::masking_of(spec) what pairs outside of it weigh; "full" has all pairs, and "topk" the k
-/// keys of largest score. Scores are geometry.score_scale() · q·k, and the bias [G, H or 1, Tq, Tk] where there is one:
-/// sample b has group b mod G. A row without keys, or whose scores are all -inf, gives zeros.
-struct Attention {
-  std::string attention;  ///< as written on a command line, "fibottention:wmin=5"
-  attention::Geometry geometry;
-  bool packed = false;  ///< the first input is qkv
-  friend bool operator==(const Attention&, const Attention&) = default;
 };
 
 struct Node {

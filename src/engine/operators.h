@@ -4,6 +4,7 @@
 // described in a file. A new one is such a file and its rows here.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/geometry.h"
 #include "base/checked.h"
 
 namespace fib::engine {
@@ -26,7 +28,7 @@ struct Program;
 struct Step;
 
 /// What a node of a graph may be. Inputs are named in brackets, `?` marks those that may be kNoValue; each has one
-/// output. Attributes are types of graph.h.
+/// output. Attributes are the types below.
 enum class Op {
   linear,      ///< (x [...,K], weight [N,K], bias? [N]) -> [...,N]
   matmul,      ///< (a [...,M,K], b [...,K,N]) -> [...,M,N]; what stands before is broadcast
@@ -68,9 +70,84 @@ enum class StepKind {
   row_blocks   ///< linear layers on one block of rows after the other; RowBlocks and a body
 };
 
+// ---- Attributes ----------------------------------------------------------------------------------------------------
+// Of operators, and of steps: Window, RowBlocks, Function.
+
+struct Conv2d {
+  std::array<int64_t, 2> stride{1, 1}, padding{0, 0};
+  int64_t groups = 1;
+  friend bool operator==(const Conv2d&, const Conv2d&) = default;
+};
+
+struct Pool2d {
+  std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
+  friend bool operator==(const Pool2d&, const Pool2d&) = default;
+};
+
+struct LayerNorm {
+  double eps = 1e-6;
+  friend bool operator==(const LayerNorm&, const LayerNorm&) = default;
+};
+
+struct Axis {
+  int64_t axis = 0;
+  friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+struct Axes {
+  std::vector<int64_t> axes;  ///< ascending
+  friend bool operator==(const Axes&, const Axes&) = default;
+};
+
+/// Dimension i of the output is dimension order[i] of the input.
+struct Permute {
+  std::vector<int64_t> order;
+  friend bool operator==(const Permute&, const Permute&) = default;
+};
+
+/// As many elements as the output has along the axis, from `begin` on.
+struct Slice {
+  int64_t axis = 0;
+  int64_t begin = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// Element i goes to place (i + shift) mod size.
+struct Roll {
+  std::vector<int64_t> shifts, axes;
+  friend bool operator==(const Roll&, const Roll&) = default;
+};
+
+/// A mechanism in its layer. For a support set, attention::layer_support(AttentionSpec::parse(attention), geometry) is
+/// its support and attention::masking_of(spec) what pairs outside of it weigh; "full" has all pairs, and "topk" the k
+/// keys of largest score. Scores are geometry.score_scale() · q·k, and the bias [G, H or 1, Tq, Tk] where there is one:
+/// sample b has group b mod G. A row without keys, or whose scores are all -inf, gives zeros.
+struct Attention {
+  std::string attention;  ///< as written on a command line, "fibottention:wmin=5"
+  attention::Geometry geometry;
+  bool packed = false;  ///< the first input is qkv
+  friend bool operator==(const Attention&, const Attention&) = default;
+};
+
+/// Of convolutions and pools as steps.
+struct Window {
+  std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
+  int64_t groups = 1;
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+/// Of row_blocks: so many rows in blocks of `block`, the last of which may be shorter.
+struct RowBlocks {
+  int64_t rows = 0, block = 0;
+  friend bool operator==(const RowBlocks&, const RowBlocks&) = default;
+};
+
 /// Of unary and binary steps, and of the epilogue of a product: none, gelu or relu.
 enum class Function { none, gelu, relu, sigmoid, add, subtract, multiply };
 inline constexpr const char* kFunctionNames[] = {"none", "gelu", "relu", "sigmoid", "add", "subtract", "multiply"};
+
+// ---- What an operator and a step are -------------------------------------------------------------------------------
+// The entries of kOperators and kSteps.
 
 /// How a call of ATen becomes a node. Torch's types stay behind AtenCall, so that a rule needs no torch.
 struct AtenRule {
@@ -113,9 +190,9 @@ struct StepType {
   int64_t (*scratch)(const Step& step, const Program& program) = nullptr;
 };
 
-/// Each in its file of operators/: row_blocks, linear, matmul, max_pool2d and attention in those of their names, conv2d
-/// and depthwise in convolution.cpp, gelu to mul, unary and binary in elementwise.cpp, layer_norm, softmax and mean in
-/// reductions.cpp, reshape to expand and copy in views.cpp.
+/// Each in its file of operators/: row_blocks, linear, matmul, max_pool2d, softmax and attention in those of their
+/// names, conv2d and depthwise in convolution.cpp, gelu, sigmoid and relu in unary.cpp, add, sub and mul in binary.cpp,
+/// layer_norm and mean in reductions.cpp, reshape to expand and copy in views.cpp.
 namespace operators {
 extern const Operator linear, matmul, conv2d, max_pool2d, layer_norm, softmax, gelu, sigmoid, relu, add, sub, mul, mean,
     reshape, permute, slice, concat, roll, expand, attention;

@@ -107,19 +107,19 @@ int64_t row_stride(int64_t depth) {
   const int64_t whole = rounded_up(depth, 64);
   return whole % 1024 == 0 ? whole + 64 : whole;
 }
-int64_t prepared_floats(int64_t rows, int64_t depth) {
+int64_t converted_floats(int64_t rows, int64_t depth) {
   const Checked all = (Checked(rows) + 15).value() / 16 * 16;
   return (all * ((Checked(depth) + 128).value() / 64 * 64 / 2 + 2)).value();
 }
-PreparedRows prepared_rows(float* room, int64_t rows, int64_t depth) {
+ConvertedRows converted_rows(float* room, int64_t rows, int64_t depth) {
   const int64_t all = rounded_up(rows, 16);
   float* const scale = room + all * row_stride(depth) / 2;
   return {room, scale, reinterpret_cast<int32_t*>(scale + all)};
 }
 
-void prepare_rows(const RowSource& source, RowFormat format, const PreparedRows& into) {
+void convert_rows(const RowSource& source, RowFormat format, const ConvertedRows& into) {
   constexpr int64_t kRowsPerTask = 16;
-  const RowWriters& writers = simd_table().prepare;
+  const RowWriters& writers = simd_table().convert;
   const RowWriters::Function write = format == RowFormat::bytes   ? writers.bytes
                                      : format == RowFormat::words ? writers.words
                                                                   : writers.bfloat16;

@@ -81,15 +81,15 @@ template <class Weight>
 RowFormat row_format(int64_t depth);
 
 /// Rows in one of these formats. Integers are what x is divided by `scale`, plus `zero`.
-struct PreparedRows {
+struct ConvertedRows {
   void* values = nullptr;   ///< from one row to the next row_stride(depth) values
   float* scale = nullptr;   ///< [rows]
   int32_t* zero = nullptr;  ///< [rows]
 };
 int64_t row_stride(int64_t depth);
 /// The room that a format which is not float32 may take, in floats, and the parts of such room.
-int64_t prepared_floats(int64_t rows, int64_t depth);
-PreparedRows prepared_rows(float* room, int64_t rows, int64_t depth);
+int64_t converted_floats(int64_t rows, int64_t depth);
+ConvertedRows converted_rows(float* room, int64_t rows, int64_t depth);
 
 /// Rows of activations, and the layer norm that they go through first.
 struct RowSource {
@@ -99,21 +99,21 @@ struct RowSource {
   float epsilon = 0;
 };
 /// In parallel; formats other than float32.
-void prepare_rows(const RowSource& source, RowFormat format, const PreparedRows& into);
+void convert_rows(const RowSource& source, RowFormat format, const ConvertedRows& into);
 
 /// Sums in float32 of products of bfloat16.
 struct Bfloat16Product : Product {
   RowFormat format = RowFormat::float32;  ///< or bfloat16
   const float* x = nullptr;               ///< of float32
   int64_t x_stride = 0;
-  PreparedRows rows;  ///< of bfloat16
+  ConvertedRows rows;  ///< of bfloat16
   const Bfloat16* weights = nullptr;
 };
 
 /// out = epilogue(scale of row and column · Σ (x - zero) w), the sum exact.
 struct Int8Product : Product {
   RowFormat format = RowFormat::bytes;  ///< or words
-  PreparedRows rows;
+  ConvertedRows rows;
   const int8_t* weights = nullptr;      ///< packed
   const float* column_scale = nullptr;  ///< [panels · 16]
   const float* column_sum = nullptr;    ///< [panels · 16], of the integers: exact, being below 2^24

@@ -50,19 +50,6 @@ struct Operand {
 enum class Role { x, y, q, k, v, weights, scale, bias, residual, norm_weights, norm_bias, scratch, out };
 inline constexpr size_t kRoles = 13;
 
-/// Attributes of convolutions and pools.
-struct Window {
-  std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
-  int64_t groups = 1;
-  friend bool operator==(const Window&, const Window&) = default;
-};
-
-/// Attributes of row_blocks: so many rows in blocks of `block`, the last of which may be shorter.
-struct RowBlocks {
-  int64_t rows = 0, block = 0;
-  friend bool operator==(const RowBlocks&, const RowBlocks&) = default;
-};
-
 struct Step {
   StepKind kind = StepKind::copy;
   std::array<Operand, kRoles> operands;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one SIMD target does for the engine: tiles of products and functions of rows. One source compiled for each.
+// What one SIMD target does for linear layers: tiles of products, rows as these read them, layer norm. One source
+// compiled for each.
 #pragma once
 
 #include "engine/product.h"
@@ -24,7 +25,7 @@ struct ProductWay {
 
 /// Where rows of activations are written by which function.
 struct RowWriters {
-  using Function = void (*)(const RowSource&, const PreparedRows&, int64_t begin, int64_t end);
+  using Function = void (*)(const RowSource&, const ConvertedRows&, int64_t begin, int64_t end);
   Function bfloat16, words, bytes;
 };
 
@@ -33,11 +34,8 @@ struct SimdTable {
   ProductWay<FloatProduct> float32;
   ProductWay<Bfloat16Product> bfloat16[3];
   ProductWay<Int8Product> int8[3];
-  RowWriters prepare;
+  RowWriters convert;
   void (*layer_norm)(const NormRows&, int64_t begin, int64_t end);
-  void (*softmax)(const float* x, float* out, int64_t count);
-  void (*gelu)(const float* x, float* out, int64_t count);
-  void (*sigmoid)(const float* x, float* out, int64_t count);
 };
 
 /// The table of the target in use.

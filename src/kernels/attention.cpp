@@ -18,9 +18,9 @@
 namespace fib {
 namespace {
 
-using kernels::SupportCall;
 using kernels::ClassChunks;
 using kernels::Grouping;
+using kernels::SupportCall;
 using kernels::TileIndex;
 
 template <class T>

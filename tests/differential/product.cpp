@@ -139,32 +139,32 @@ Floats float32_result(const Problem& p, RowFormat /*format*/) {
 }
 
 /// Rows in another format than float32, in room that was never written before.
-struct Prepared {
+struct Converted {
   Floats room;
-  PreparedRows rows;
+  ConvertedRows rows;
 
-  Prepared(const Problem& p, RowFormat format)
-      : room(static_cast<size_t>(prepared_floats(p.shape.rows, p.shape.depth)),
+  Converted(const Problem& p, RowFormat format)
+      : room(static_cast<size_t>(converted_floats(p.shape.rows, p.shape.depth)),
              std::numeric_limits<float>::quiet_NaN()),
-        rows(prepared_rows(room.data(), p.shape.rows, p.shape.depth)) {
-    if (format != RowFormat::float32) prepare_rows({p.x.data(), p.x_stride, p.shape.rows, p.shape.depth}, format, rows);
+        rows(converted_rows(room.data(), p.shape.rows, p.shape.depth)) {
+    if (format != RowFormat::float32) convert_rows({p.x.data(), p.x_stride, p.shape.rows, p.shape.depth}, format, rows);
   }
 };
 
 Floats bfloat16_result(const Problem& p, RowFormat format) {
   const std::vector<Bfloat16> packed = pack_bfloat16(p.weights, p.shape.columns, p.shape.depth);
-  const Prepared prepared(p, format);
+  const Converted converted(p, format);
   Bfloat16Product product;
-  product.format = format, product.rows = prepared.rows;
+  product.format = format, product.rows = converted.rows;
   product.x = p.x.data(), product.x_stride = p.x_stride, product.weights = packed.data();
   return finish_and_run(product, p);
 }
 
 Floats int8_result(const Problem& p, RowFormat format) {
   const PackedInt8 packed = pack_int8(p.weights, p.shape.columns, p.shape.depth);
-  const Prepared prepared(p, format);
+  const Converted converted(p, format);
   Int8Product product;
-  product.format = format, product.rows = prepared.rows;
+  product.format = format, product.rows = converted.rows;
   product.weights = packed.weights.data(), product.column_scale = packed.columns.data();
   product.column_sum = packed.columns.data() + packed.columns.size() / 2;
   return finish_and_run(product, p);

@@ -75,32 +75,32 @@ std::vector<float> float_result(const LinearCase& c) {
 }
 
 /// Room for rows in any format; what stands behind them is no number, so that nobody reads it unpunished.
-struct PreparedRoom {
+struct ConvertedRoom {
   std::vector<float> room;
-  PreparedRows rows;
-  explicit PreparedRoom(const ProductShape& s)
-      : room(static_cast<size_t>(prepared_floats(s.rows, s.depth)), std::numeric_limits<float>::quiet_NaN()),
-        rows(prepared_rows(room.data(), s.rows, s.depth)) {}
+  ConvertedRows rows;
+  explicit ConvertedRoom(const ProductShape& s)
+      : room(static_cast<size_t>(converted_floats(s.rows, s.depth)), std::numeric_limits<float>::quiet_NaN()),
+        rows(converted_rows(room.data(), s.rows, s.depth)) {}
 };
 
 std::vector<float> bfloat16_result(const LinearCase& c, RowFormat format) {
   const std::vector<Bfloat16> packed = pack_bfloat16(c.weights, c.shape.columns, c.shape.depth);
-  const PreparedRoom prepared(c.shape);
+  const ConvertedRoom converted(c.shape);
   Bfloat16Product product;
   product.format = format;
-  product.x = c.x.data(), product.x_stride = c.shape.depth, product.rows = prepared.rows;
+  product.x = c.x.data(), product.x_stride = c.shape.depth, product.rows = converted.rows;
   product.weights = packed.data();
   if (product.format == RowFormat::bfloat16)
-    prepare_rows({c.x.data(), c.shape.depth, c.shape.rows, c.shape.depth}, product.format, prepared.rows);
+    convert_rows({c.x.data(), c.shape.depth, c.shape.rows, c.shape.depth}, product.format, converted.rows);
   return finish_and_run(product, c);
 }
 
 std::vector<float> int8_result(const LinearCase& c) {
   const PackedInt8 packed = pack_int8(c.weights, c.shape.columns, c.shape.depth);
-  const PreparedRoom prepared(c.shape);
+  const ConvertedRoom converted(c.shape);
   Int8Product product;
-  product.format = row_format<int8_t>(c.shape.depth), product.rows = prepared.rows;
-  prepare_rows({c.x.data(), c.shape.depth, c.shape.rows, c.shape.depth}, product.format, prepared.rows);
+  product.format = row_format<int8_t>(c.shape.depth), product.rows = converted.rows;
+  convert_rows({c.x.data(), c.shape.depth, c.shape.rows, c.shape.depth}, product.format, converted.rows);
   product.weights = packed.weights.data(), product.column_scale = packed.columns.data();
   product.column_sum = packed.columns.data() + packed.columns.size() / 2;
   return finish_and_run(product, c);
@@ -191,7 +191,7 @@ TEST_P(ProductOnTarget, int8_errs_by_its_rounding) {
 struct IntegerCase {
   ProductShape shape;
   RowFormat format;
-  PreparedRoom room;
+  ConvertedRoom room;
   std::vector<int32_t> x, weights, zero;
 
   IntegerCase(const ProductShape& s, RowFormat rows, std::mt19937& random)
@@ -291,9 +291,9 @@ TEST_P(ProductOnTarget, rows_of_bytes_are_off_by_half_a_step) {
   for (int64_t k = 0; k < depth; ++k) x[static_cast<size_t>(depth + k)] = std::abs(x[static_cast<size_t>(k)]) + 3;
   std::fill(x.begin() + 2 * depth, x.begin() + 3 * depth, 0.0f);
   x[static_cast<size_t>(3 * depth + 5)] = std::numeric_limits<float>::infinity();
-  const PreparedRoom room({4, 1, depth});
+  const ConvertedRoom room({4, 1, depth});
   const RowFormat format = row_format<int8_t>(depth);
-  prepare_rows({x.data(), depth, 4, depth}, format, room.rows);
+  convert_rows({x.data(), depth, 4, depth}, format, room.rows);
   for (int64_t i = 0; i < 3; ++i) {
     for (int64_t k = 0; k < depth; ++k) {
       const int64_t at = i * row_stride(depth) + k;
@@ -318,9 +318,9 @@ TEST_P(ProductOnTarget, rows_go_through_their_layer_norm) {
   std::vector<float> normed(x.size());
   layer_norm({x.data(), depth, 5, depth, weight.data(), bias.data(), 1e-6f, normed.data(), depth});
   const RowFormat format = row_format<int8_t>(depth);
-  const PreparedRoom one({5, 1, depth}), two({5, 1, depth});
-  prepare_rows({x.data(), depth, 5, depth, weight.data(), bias.data(), 1e-6f}, format, one.rows);
-  prepare_rows({normed.data(), depth, 5, depth}, format, two.rows);
+  const ConvertedRoom one({5, 1, depth}), two({5, 1, depth});
+  convert_rows({x.data(), depth, 5, depth, weight.data(), bias.data(), 1e-6f}, format, one.rows);
+  convert_rows({normed.data(), depth, 5, depth}, format, two.rows);
   const size_t bytes = static_cast<size_t>(depth) * (format == RowFormat::words ? 2 : 1);
   const auto stride = static_cast<size_t>(row_stride(depth)) * (format == RowFormat::words ? 2 : 1);
   for (size_t i = 0; i < 5; ++i) {

@@ -12,6 +12,7 @@
 
 #include "attention/pattern_spec.h"
 #include "attention/registry.h"
+#include "attention/topk.h"
 #include "base/parallel.h"
 #include "engine/lowerer.h"
 #include "engine/node_checker.h"
@@ -145,13 +146,14 @@ TokenView<T> token_view(const Operand& o, T* data) {
   return {data, o.strides[0], o.strides[1], o.strides[2]};
 }
 
-struct AttentionCall {
+/// What a step reads and writes.
+struct AttentionArrays {
   AttentionShape shape;
   AttentionInputs<float> inputs;
   TokenView<float> out;
   DenseOptions<float> options;
 
-  AttentionCall(const Step& s, const Memory& m) {
+  AttentionArrays(const Step& s, const Memory& m) {
     const Operand &q = s.at(Role::q), &k = s.at(Role::k), &v = s.at(Role::v), &bias = s.at(Role::bias);
     shape = {q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2], q.sizes[3], v.sizes[3]};
     inputs = {token_view<const float>(q, m.floats(q)), token_view<const float>(k, m.floats(k)),
@@ -165,13 +167,9 @@ struct AttentionCall {
   }
 };
 
-/// One query of top-k attention: the k largest scores, the lower key first among equals.
-void attend_to_largest(const AttentionCall& c, int64_t k, int64_t b, int64_t h, int64_t query) {
-  struct Scored {
-    float score;
-    int64_t key;
-  };
-  thread_local std::vector<Scored> scored;
+/// One query of top-k attention.
+void attend_to_largest(const AttentionArrays& c, int64_t k, int64_t b, int64_t h, int64_t query) {
+  thread_local std::vector<attention::ScoredKey<float>> scored;
   scored.resize(static_cast<size_t>(c.shape.key_tokens));
   const BiasView<const float>& bias = c.options.bias;
   const float* q = c.inputs.q.row(b, h, query);
@@ -186,23 +184,20 @@ void attend_to_largest(const AttentionCall& c, int64_t k, int64_t b, int64_t h, 
                        t * bias.key_stride];
     scored[static_cast<size_t>(t)] = {sum, t};
   }
-  const auto kept = scored.begin() + std::min<int64_t>(k, c.shape.key_tokens);
-  std::partial_sort(scored.begin(), kept, scored.end(), [](const Scored& a, const Scored& other) {
-    return a.score != other.score ? a.score > other.score : a.key < other.key;
-  });
+  attention::keep_largest(scored, k);
   float* out = c.out.row(b, h, query);
   std::fill_n(out, c.shape.value_dim, 0.0f);
   const float largest = scored.front().score;
   if (largest == -std::numeric_limits<float>::infinity()) return;
   float sum = 0;
-  for (auto s = scored.begin(); s != kept; ++s) sum += s->score = std::exp(s->score - largest);
-  for (auto s = scored.begin(); s != kept; ++s) {
-    const float* value = c.inputs.v.row(b, h, s->key);
-    for (int64_t i = 0; i < c.shape.value_dim; ++i) out[i] += s->score / sum * value[i];
+  for (auto& [score, key] : scored) sum += score = std::exp(score - largest);
+  for (const auto& [weight, key] : scored) {
+    const float* value = c.inputs.v.row(b, h, key);
+    for (int64_t i = 0; i < c.shape.value_dim; ++i) out[i] += weight / sum * value[i];
   }
 }
 
-void run_topk(const AttentionCall& c, int64_t k) {
+void run_topk(const AttentionArrays& c, int64_t k) {
   parallel_tasks(c.shape.batch * c.shape.heads * c.shape.query_tokens, [&](int64_t i) {
     const int64_t head = i / c.shape.query_tokens;
     attend_to_largest(c, k, head / c.shape.heads, head % c.shape.heads, i % c.shape.query_tokens);
@@ -215,17 +210,17 @@ BoundStep bind_attention(const Step& s, const Program&) {
   attention::check_spec(spec);
   if (spec.name == "full") {
     return [&s](const Memory& m) {
-      const AttentionCall c(s, m);
+      const AttentionArrays c(s, m);
       dense_attention_forward<float>(c.shape, c.inputs, c.out, nullptr, c.options);
     };
   }
   if (spec.name == "topk") {
     const int64_t k = attention::integer_option(spec, "k", 1, a.geometry.key_tokens());
-    return [&s, k](const Memory& m) { run_topk(AttentionCall(s, m), k); };
+    return [&s, k](const Memory& m) { run_topk(AttentionArrays(s, m), k); };
   }
   const auto support = std::make_shared<const SupportSet>(attention::layer_support(spec, a.geometry));
   return [&s, support, masking = attention::masking_of(spec)](const Memory& m) {
-    AttentionCall c(s, m);
+    AttentionArrays c(s, m);
     c.options.masking = masking;
     attention_forward<float>(*support, c.shape, c.inputs, c.out, nullptr, c.options);
   };

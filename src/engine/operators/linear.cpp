@@ -80,7 +80,7 @@ int64_t linear_scratch(const Step& s, const Program& program) {
   if (program.buffers[static_cast<size_t>(s.at(Role::weights).buffer)].type == TensorType::f32) return 0;
   const std::vector<int64_t>& x = s.at(Role::x).sizes;
   const int64_t normed = s.has(Role::norm_weights) ? (Checked(x[0]) * x[1]).value() : 0;
-  return std::max(prepared_floats(x[0], x[1]), normed);
+  return std::max(converted_floats(x[0], x[1]), normed);
 }
 
 ProductShape linear_shape(const Step& s) {
@@ -112,8 +112,8 @@ void run_bfloat16(const Step& s, const Memory& m) {
   p.format = row_format<Bfloat16>(rows.depth);
   p.x = rows.x, p.x_stride = rows.x_stride;
   if (p.format == RowFormat::bfloat16) {
-    p.rows = prepared_rows(room, rows.rows, rows.depth);
-    prepare_rows(rows, p.format, p.rows);
+    p.rows = converted_rows(room, rows.rows, rows.depth);
+    convert_rows(rows, p.format, p.rows);
   } else if (rows.norm_weight != nullptr) {
     layer_norm({rows.x, rows.x_stride, rows.rows, rows.depth, rows.norm_weight, rows.norm_bias, rows.epsilon, room,
                 rows.depth});
@@ -128,8 +128,8 @@ void run_int8(const Step& s, const Memory& m) {
   set_product(p, s, m, linear_shape(s));
   const RowSource rows = linear_rows(s, m);
   p.format = row_format<int8_t>(rows.depth);
-  p.rows = prepared_rows(m.floats(s.at(Role::scratch)), rows.rows, rows.depth);
-  prepare_rows(rows, p.format, p.rows);
+  p.rows = converted_rows(m.floats(s.at(Role::scratch)), rows.rows, rows.depth);
+  convert_rows(rows, p.format, p.rows);
   p.weights = m.values<int8_t>(s.at(Role::weights)), p.column_scale = m.floats(s.at(Role::scale));
   p.column_sum = p.column_scale + panels_of(p.shape.columns) * kPanelColumns;
   run_product(p);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose elements depend on a row or on several dimensions: layer norm, softmax and mean.
+// Operators whose elements depend on a row or on several dimensions: layer norm and mean.
 #include <algorithm>
-#include <numeric>
 
 #include "engine/aten_call.h"
 #include "engine/lowerer.h"
 #include "engine/node_checker.h"
 #include "engine/onnx_node.h"
 #include "engine/rows.h"
-#include "engine/simd_table.h"
 #include "engine/step_checker.h"
 #include "engine/step_fields.h"
 #include "engine/strided.h"
@@ -79,52 +77,6 @@ void run_layer_norm(const Step& s, const Memory& m) {
 
 void layer_norm_fields(StepFields& fields, Step& step) {
   edit_attributes<LayerNorm>(step, [&](LayerNorm& a) { fields.number("epsilon", a.eps); });
-}
-
-// ---- Softmax --------------------------------------------------------------------------------------------------------
-
-void check_softmax(const NodeChecker& n) {
-  n.require_axis(n.attributes<Axis>().axis);
-  n.require_same_shape();
-}
-
-/// (x, axis)
-void record_softmax(AtenCall& c) { c.emit(Op::softmax, {c.operand(0)}, Axis{c.axis(1, c.rank())}); }
-
-constexpr AtenRule kSoftmaxRules[] = {{"aten::softmax", record_softmax}};
-
-void lower_softmax(Lowerer& l, size_t n) {
-  const Node& node = l.node(n);
-  const Operand x = l.view(node.inputs[0]);
-  const int64_t axis = node.as<Axis>().axis;
-  std::vector<int64_t> order(x.sizes.size()), back(x.sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + axis, order.begin() + axis + 1, order.end());
-  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  const Operand rows = l.with_dense_rows(permuted(x, order));
-  const Operand out = l.fresh(rows.sizes);
-  Step& s = l.add_step(StepKind::softmax);
-  s.at(Role::x) = rows, s.at(Role::out) = out;
-  l.set(node.output, permuted(out, back));
-}
-
-void check_softmax_step(const StepChecker& s) {
-  s.need({Role::x});
-  s.dense_rows(Role::x), s.dense_rows(Role::out);
-  s.same_sizes(Role::x, Role::out);
-}
-
-BoundStep bind_softmax(const Step& s, const Program&) {
-  const Operand out = outer(s.at(Role::out), 1), x = outer(s.at(Role::x), 1);
-  return [&s, positions = Positions<2>({&out, &x})](const Memory& m) {
-    float* const to = m.floats(s.at(Role::out));
-    const float* const from = m.floats(s.at(Role::x));
-    const auto softmax = simd_table().softmax;
-    parallel_tasks(positions.count(), [&](int64_t i) {
-      const auto at = positions.at(i);
-      softmax(from + at[1], to + at[0], s.at(Role::x).sizes.back());
-    });
-  };
 }
 
 // ---- Mean -----------------------------------------------------------------------------------------------------------
@@ -220,16 +172,6 @@ const StepType steps::layer_norm{
     .bind = [](const Step& s, const Program&) -> BoundStep { return [&s](const Memory& m) { run_layer_norm(s, m); }; },
     .cost = cost_of_output,
     .fields = layer_norm_fields};
-
-const Operator operators::softmax{
-    .name = "softmax",
-    .check = check_softmax,
-    .aten = kSoftmaxRules,
-    .lower = lower_softmax,
-    .onnx = [](OnnxNode& node) { return node.softmax(node.in(0), node.as<Axis>().axis); }};
-
-const StepType steps::softmax{
-    .name = "softmax", .check = check_softmax_step, .bind = bind_softmax, .cost = cost_of_output};
 
 const Operator operators::mean{
     .name = "mean", .check = check_mean, .aten = kMeanRules, .lower = lower_mean, .onnx = mean_to_onnx};

@@ -21,7 +21,7 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kTileRows = 16, kTileBytes = 64;
 
-/// Every tile full: rows that are not there are computed in vain, and lie in the room of prepared_rows.
+/// Every tile full: rows that are not there are computed in vain, and lie in the room of converted_rows.
 class TileSession {
  public:
   TileSession() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer norm, softmax and functions of single values along rows. Included once per target.
+// Layer norm of rows, for its step and for what linear layers read. Included once per target.
 #if defined(FIB_ENGINE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FIB_ENGINE_ROWS_INL_H_
 #undef FIB_ENGINE_ROWS_INL_H_
@@ -8,7 +8,6 @@
 #endif
 
 #include <cmath>
-#include <limits>
 
 #include "engine/simd/activations-inl.h"
 #include "engine/simd_table.h"
@@ -50,39 +49,6 @@ inline void layer_norm_rows(const NormRows& r, int64_t begin, int64_t end) {
       store_columns(hn::MulAdd(normal, load_columns(r.weight + i, n), load_columns(r.bias + i, n)), out + i, n);
     });
   }
-}
-
-inline void softmax_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, int64_t count) {
-  const FloatTag d;
-  float row_max = -std::numeric_limits<float>::infinity();
-  for (int64_t i = 0; i < count; ++i) row_max = std::max(row_max, x[i]);
-  const auto highest = hn::Set(d, row_max);
-  auto sum = hn::Zero(d);
-  for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR {
-    auto e = kernels::HWY_NAMESPACE::exponential<float>(hn::Sub(load_columns(x + i, n), highest));
-    e = hn::IfThenElseZero(hn::FirstN(d, static_cast<size_t>(n)), e);
-    sum = hn::Add(sum, e);
-    store_columns(e, out + i, n);
-  });
-  const auto inverse = hn::Set(d, 1.0f / hn::GetLane(hn::SumOfLanes(d, sum)));
-  for_vectors(count, [&](int64_t i, int64_t n)
-                         HWY_ATTR { store_columns(hn::Mul(load_columns(out + i, n), inverse), out + i, n); });
-}
-
-inline void gelu_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, int64_t count) {
-  for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR { store_columns(gelu(load_columns(x + i, n)), out + i, n); });
-}
-
-/// 1 / (1 + e^-x), from e^-|x| so that nothing overflows.
-inline void sigmoid_row(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, int64_t count) {
-  const FloatTag d;
-  const auto one = hn::Set(d, 1.0f);
-  for_vectors(count, [&](int64_t i, int64_t n) HWY_ATTR {
-    const auto v = load_columns(x + i, n);
-    const auto e = kernels::HWY_NAMESPACE::exponential<float>(hn::Neg(hn::Abs(v)));
-    const auto inverse = hn::Div(one, hn::Add(one, e));
-    store_columns(hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(e, inverse), inverse), out + i, n);
-  });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -5,8 +5,8 @@
 //
 
 #include "engine/simd/amx-inl.h"
+#include "engine/simd/convert-inl.h"
 #include "engine/simd/low_precision-inl.h"
-#include "engine/simd/prepare-inl.h"
 #include "engine/simd/product-inl.h"
 #include "engine/simd/rows-inl.h"
 #include "engine/simd_table.h"
@@ -43,11 +43,8 @@ const SimdTable& table_of_target() {
       {0, RowFormat::float32, kRows, 1, float_tile},
       {FIB_AMX_BFLOAT16, FIB_BFLOAT16_PAIRS, {0, RowFormat::float32, kRows, 1, widened_tile}},
       {FIB_AMX_INT8, FIB_BYTES, {0, RowFormat::words, kWordRows, 1, word_tile}},
-      {prepare<Bfloat16Writer>, prepare<WordWriter>, prepare<ByteWriter>},
-      layer_norm_rows,
-      softmax_row,
-      gelu_row,
-      sigmoid_row};
+      {convert<Bfloat16Writer>, convert<WordWriter>, convert<ByteWriter>},
+      layer_norm_rows};
   return table;
 }
 #undef FIB_AMX_INT8

@@ -1,83 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one element and of two, broadcast as in NumPy.
-#include <algorithm>
-#include <numbers>
+// Functions of two elements, broadcast as in NumPy.
 
 #include "engine/aten_call.h"
 #include "engine/lowerer.h"
 #include "engine/node_checker.h"
 #include "engine/onnx_node.h"
-#include "engine/simd_table.h"
 #include "engine/step_checker.h"
 #include "engine/strided.h"
 
 namespace fib::engine {
 namespace {
-
-// ---- One element ----------------------------------------------------------------------------------------------------
-
-template <Op op>
-void record_unary(AtenCall& c) {
-  c.emit(op, {c.operand(0)});
-}
-
-void record_gelu(AtenCall& c) {
-  c.require(!c.given(1) || c.text(1) == "none", "is approximate");
-  c.emit(Op::gelu, {c.operand(0)});
-}
-
-constexpr AtenRule kGeluRules[] = {{"aten::gelu", record_gelu}};
-constexpr AtenRule kSigmoidRules[] = {{"aten::sigmoid", record_unary<Op::sigmoid>}};
-constexpr AtenRule kReluRules[] = {{"aten::relu", record_unary<Op::relu>}};
-
-template <Function function>
-void lower_unary(Lowerer& l, size_t n) {
-  const Node& node = l.node(n);
-  const Operand x = l.view(node.inputs[0]), out = l.fresh_like(x, x.sizes);
-  Step& s = l.add_step(StepKind::unary);
-  s.function = function;
-  s.at(Role::x) = x, s.at(Role::out) = out;
-  l.set(node.output, out);
-}
-
-/// In the order of operators that runtimes know as GELU.
-OnnxName gelu_to_onnx(OnnxNode& node) {
-  const OnnxName x = node.in(0);
-  const OnnxName erf = node.node("Erf", {node.node("Div", {x, node.scalar(std::numbers::sqrt2_v<float>)})});
-  const OnnxName doubled = node.node("Mul", {x, node.node("Add", {erf, node.scalar(1.0F)})});
-  return node.node("Mul", {doubled, node.scalar(0.5F)});
-}
-
-void check_unary_step(const StepChecker& s) {
-  s.need({Role::x});
-  s.require(s.step().function >= Function::gelu && s.step().function <= Function::sigmoid, "no such function");
-  s.same_sizes(Role::x, Role::out);
-}
-
-using RowFunction = void (*)(const float* x, float* out, int64_t count);
-
-void relu_row(const float* x, float* out, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) out[i] = std::max(x[i], 0.0f);
-}
-
-RowFunction row_function(Function function) {
-  if (function == Function::relu) return relu_row;
-  return function == Function::gelu ? simd_table().gelu : simd_table().sigmoid;
-}
-
-BoundStep bind_unary(const Step& s, const Program&) {
-  return [&s, loop = Loop<2>({&s.at(Role::out), &s.at(Role::x)})](const Memory& m) {
-    const RowFunction function = row_function(s.function);
-    float* const out = m.floats(s.at(Role::out));
-    const float* const x = m.floats(s.at(Role::x));
-    loop.run([&](const auto& at, const auto& step, int64_t count) {
-      if (step[0] == 1 && step[1] == 1) return function(x + at[1], out + at[0], count);
-      for (int64_t i = 0; i < count; ++i) function(x + at[1] + i * step[1], out + at[0] + i * step[0], 1);
-    });
-  };
-}
-
-// ---- Two elements ---------------------------------------------------------------------------------------------------
 
 void check_binary(const NodeChecker& n) {
   n.require(broadcast(n.in(0), n.in(1)) == n.out(), "what is broadcast does not fit");
@@ -111,9 +43,11 @@ void lower_binary(Lowerer& l, size_t n) {
   l.set(node.output, out);
 }
 
+bool is_binary(Function f) { return f == Function::add || f == Function::subtract || f == Function::multiply; }
+
 void check_binary_step(const StepChecker& s) {
   s.need({Role::x, Role::y});
-  s.require(s.step().function >= Function::add, "no such function");
+  s.require(is_binary(s.step().function), "no such function");
   s.same_sizes(Role::x, Role::out);
   s.same_sizes(Role::y, Role::out);
 }
@@ -143,17 +77,6 @@ BoundStep bind_binary(const Step& s, const Program&) {
   return bind_binary_with(s, [](float a, float b) { return a * b; });
 }
 
-constexpr Operator unary(const char* name, std::span<const AtenRule> aten, void (*lower)(Lowerer&, size_t),
-                         OnnxName (*onnx)(OnnxNode&)) {
-  return {.name = name,
-          .least_inputs = 1,
-          .most_inputs = 1,
-          .check = [](const NodeChecker& n) { n.require_same_shape(); },
-          .aten = aten,
-          .lower = lower,
-          .onnx = onnx};
-}
-
 constexpr Operator binary(const char* name, std::span<const AtenRule> aten, void (*lower)(Lowerer&, size_t),
                           OnnxName (*onnx)(OnnxNode&)) {
   return {.name = name,
@@ -167,11 +90,6 @@ constexpr Operator binary(const char* name, std::span<const AtenRule> aten, void
 
 }  // namespace
 
-constexpr Operator operators::gelu = unary("gelu", kGeluRules, lower_unary<Function::gelu>, gelu_to_onnx);
-constexpr Operator operators::sigmoid = unary("sigmoid", kSigmoidRules, lower_unary<Function::sigmoid>,
-                                              [](OnnxNode& node) { return node.node("Sigmoid", {node.in(0)}); });
-constexpr Operator operators::relu = unary("relu", kReluRules, lower_unary<Function::relu>,
-                                           [](OnnxNode& node) { return node.node("Relu", {node.in(0)}); });
 constexpr Operator operators::add = binary("add", kAddRules, lower_binary<Function::add>, [](OnnxNode& node) {
   return node.node("Add", {node.in(0), node.in(1)});
 });
@@ -182,7 +100,6 @@ constexpr Operator operators::mul = binary("mul", kMulRules, lower_binary<Functi
   return node.node("Mul", {node.in(0), node.in(1)});
 });
 
-const StepType steps::unary{.name = "unary", .check = check_unary_step, .bind = bind_unary, .cost = cost_of_output};
 const StepType steps::binary{.name = "binary", .check = check_binary_step, .bind = bind_binary, .cost = cost_of_output};
 
 }  // namespace fib::engine

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of activations as products of low precision read them. Included once per target.
-#if defined(FIB_ENGINE_PREPARE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef FIB_ENGINE_PREPARE_INL_H_
-#undef FIB_ENGINE_PREPARE_INL_H_
+#if defined(FIB_ENGINE_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef FIB_ENGINE_CONVERT_INL_H_
+#undef FIB_ENGINE_CONVERT_INL_H_
 #else
-#define FIB_ENGINE_PREPARE_INL_H_
+#define FIB_ENGINE_CONVERT_INL_H_
 #endif
 
 #include <algorithm>
@@ -130,7 +130,7 @@ struct Bfloat16Writer {
 };
 
 template <class Writer>
-inline void prepare(const RowSource& s, const PreparedRows& into, int64_t begin, int64_t end) {
+inline void convert(const RowSource& s, const ConvertedRows& into, int64_t begin, int64_t end) {
   thread_local std::vector<float> normed;
   if (s.norm_weight != nullptr) normed.resize(static_cast<size_t>(s.depth));
   const int64_t stride = row_stride(s.depth), filled = (s.depth + 3) / 4 * 4;
