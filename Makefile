@@ -88,6 +88,14 @@ package: build ## A Debian package of the program, the library, its headers and 
 	@scripts/install-deps.sh package
 	@scripts/package.sh
 
+# The library alone: no torch is needed to build it.
+.PHONY: wheel
+wheel: ## A wheel for Python that serves every torch from 1.13 on, in dist/; says how to install it
+	@scripts/install-deps.sh core
+	@if [[ -e build/build.ninja ]]; then \
+	  cmake --build build -j $(JOBS) --target fibottention_c && python3 python/build_backend.py dist --library build/libfibottention_c.so; \
+	else python3 python/build_backend.py dist; fi
+
 .PHONY: bench
 bench: build ## Our kernel beside dense attention and memcpy, one run
 	$(FIB) bench attention --tokens 196 --batch 8 --backward
@@ -124,4 +132,4 @@ lint-quick: ## The same without clang-tidy
 
 .PHONY: clean
 clean: ## Remove the build folders
-	rm -rf build build-python build-lint build-asan build-asan-torch build-debug build-tsan build-fuzz build-arm64
+	rm -rf build build-python dist build-lint build-asan build-asan-torch build-debug build-tsan build-fuzz build-arm64

@@ -1,16 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip asks to make a wheel of this tree (PEP 517): builds the operator's library with CMake and puts it into the package.
+"""Makes the wheel of this tree: as what pip asks (PEP 517), and as a program, which `make wheel` calls:
 
-CMAKE_ARGS in the environment goes to CMake, e.g. CMAKE_ARGS=-DCMAKE_PREFIX_PATH=… for a torch that is not the system's.
-`--config-settings library=FILE` takes a library that is built already. The wheel is for the torch it was built with.
+    python3 python/build_backend.py FOLDER [--library FILE]
+
+The wheel holds libfibottention_c.so, which knows nothing of torch and so serves every version of it, and the libraries
+that it needs and that not every system has. CMake builds it unless `--config-settings library=FILE` (with pip) or
+--library names one that is built already. CMAKE_ARGS in the environment goes to CMake.
 """
 
+import argparse
 import base64
 import hashlib
+import importlib.util
 import os
 import re
 import shlex
 import subprocess
+import sys
 import sysconfig
 import tarfile
 import zipfile
@@ -18,7 +24,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-python"
-LIBRARY = "libfibottention_torch.so"
+LIBRARY = "libfibottention_c.so"
+# Where torch has loaded one of the same name already, that one is used.
+BUNDLED = ("libhwy.so", "libgomp.so")
 
 
 def get_requires_for_build_wheel(config_settings=None):
@@ -34,7 +42,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     if not library.is_file():
         raise SystemExit(f"fibottention: there is no library {library}")
     files = {f"fibottention/{path.name}": path.read_bytes() for path in package_files()}
-    files[f"fibottention/{LIBRARY}"] = library.read_bytes()
+    for path in (library, *bundled_with(library)):
+        files[f"fibottention/{path.name}"] = path.read_bytes()
     name = f"{stem()}-{tag()}.whl"
     write_wheel(Path(wheel_directory) / name, {**files, **metadata()})
     return name
@@ -53,12 +62,21 @@ def build_sdist(sdist_directory, config_settings=None):
 def built_library():
     ninja = ["-G", "Ninja"] if subprocess.call(["sh", "-c", "command -v ninja >/dev/null"]) == 0 else []
     configure = ["cmake", "-S", ROOT, "-B", BUILD, *ninja, "-DCMAKE_BUILD_TYPE=Release", "-DFIB_BUILD_PROGRAM=OFF",
-                 "-DFIB_BUILD_TESTS=OFF", "-DCMAKE_UNITY_BUILD=ON", *shlex.split(os.environ.get("CMAKE_ARGS", ""))]
+                 "-DFIB_BUILD_TESTS=OFF", "-DFIB_WITH_TORCH=OFF", "-DCMAKE_UNITY_BUILD=ON",
+                 *shlex.split(os.environ.get("CMAKE_ARGS", ""))]
     subprocess.run(configure, check=True)
-    # Torch headers cost over 1 GB per compiler process.
     jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(min(4, os.cpu_count() or 1)))
-    subprocess.run(["cmake", "--build", BUILD, "--target", "fibottention_torch", "--parallel", jobs], check=True)
+    subprocess.run(["cmake", "--build", BUILD, "--target", "fibottention_c", "--parallel", jobs], check=True)
     return BUILD / LIBRARY
+
+
+def bundled_with(library):
+    """Those of BUNDLED that the library needs, as the loader finds them."""
+    if library.name != LIBRARY:
+        return []
+    lines = subprocess.run(["ldd", library], check=True, capture_output=True, text=True).stdout.splitlines()
+    found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
+    return [Path(path) for name, path in found if name.startswith(BUNDLED) and path.startswith("/")]
 
 
 def package_files():
@@ -80,15 +98,17 @@ def stem():
 
 
 def tag():
-    """Any Python 3, since torch loads the library; this kind of machine."""
+    """Any Python 3, since ctypes or torch loads the library; this kind of machine."""
     return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
 
 
 def metadata():
+    """torch is no requirement: pip would look for another one than the system's, and say that there is none where it has no
+    network. The package says what is missing when it is imported."""
     described = {"Metadata-Version": "2.1", "Name": "fibottention", "Version": version(),
                  "Summary": project_field("description"), "License": project_field("license"),
-                 "Requires-Python": project_field("requires-python"), "Requires-Dist": project_field("dependencies"),
-                 "Description-Content-Type": "text/markdown"}
+                 "Requires-Python": project_field("requires-python"), "Provides-Extra": "torch",
+                 "Requires-Dist": 'torch>=1.13; extra == "torch"', "Description-Content-Type": "text/markdown"}
     lines = "".join(f"{key}: {value}\n" for key, value in described.items())
     wheel = f"Wheel-Version: 1.0\nGenerator: fibottention\nRoot-Is-Purelib: false\nTag: {tag()}\n"
     folder = f"{stem()}.dist-info"
@@ -99,10 +119,35 @@ def metadata():
 def write_wheel(path, files):
     record = f"{stem()}.dist-info/RECORD"
     rows = [f"{name},{digest(content)},{len(content)}" for name, content in files.items()] + [f"{record},,"]
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    part = path.with_name(path.name + ".part")  # no half a wheel has its name
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in {**files, record: "\n".join(rows).encode() + b"\n"}.items():
             archive.writestr(name, content)
+    part.replace(path)
 
 
 def digest(content):
     return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def how_to_install(wheel):
+    """The package finds interpreters with torch; it is read from its file, for it wants torch itself."""
+    spec = importlib.util.spec_from_file_location("interpreters", ROOT / "python/fibottention/interpreters.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.how_to_install(wheel)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="where the wheel is written")
+    parser.add_argument("--library", help=f"a {LIBRARY} that is built already")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    wheel = options.folder / build_wheel(options.folder, {"library": options.library})
+    print(wheel)
+    print(how_to_install(wheel))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

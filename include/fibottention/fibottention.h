@@ -85,6 +85,24 @@ FIB_API double fib_pattern_pruning_ratio(const fib_pattern* pattern);
 /* 1 if the query meets the key in this head, 0 if not or if there is no such head or token. */
 FIB_API int32_t fib_pattern_contains(const fib_pattern* pattern, int64_t head, int64_t query, int64_t key);
 
+/* What one head looks at: ascending distances, *count of them, valid as long as the pattern; null if there is no such
+ * head. */
+FIB_API const int64_t* fib_pattern_offsets(const fib_pattern* pattern, int64_t head, int64_t* count);
+/* The paper's w_i, and whether a patch token sees itself; -1 if there is no such head. */
+FIB_API int64_t fib_pattern_window(const fib_pattern* pattern, int64_t head);
+FIB_API int32_t fib_pattern_diagonal(const fib_pattern* pattern, int64_t head);
+/* Pairs of patch tokens, over all heads: what the paper counts; of one head those that neighbors on the grid alone
+ * give; and how many summaries every patch token sees besides. */
+FIB_API int64_t fib_pattern_patch_pairs(const fib_pattern* pattern);
+FIB_API int64_t fib_pattern_neighbor_pairs(const fib_pattern* pattern, int64_t head);
+FIB_API int64_t fib_pattern_summaries(const fib_pattern* pattern);
+/* All pairs of tokens of one head as query, key, query, key, ..., ascending, summaries aside: *count is how many there
+ * are. Writes nothing where `pairs` is null, and refuses where `capacity` pairs do not hold them. */
+FIB_API fib_status fib_pattern_list_pairs(const fib_pattern* pattern, int64_t head, int64_t* pairs, int64_t capacity,
+                                          int64_t* count);
+/* Bytes that it takes. */
+FIB_API int64_t fib_pattern_memory(const fib_pattern* pattern);
+
 /* ---- Attention ----------------------------------------------------------------------------------------------------
  */
 
@@ -140,6 +158,23 @@ typedef struct fib_gradients {
 
 FIB_API fib_status fib_attention_backward(const fib_pattern* pattern, const fib_attention* call, fib_array out,
                                           const void* lse, fib_array grad_out, const fib_gradients* gradients);
+
+/* Attention of every query with every key, or where `causal` with every key up to itself: by tiles whose scores never
+ * leave the caches. Masking must be FIB_MASKING_EXCLUDE. */
+typedef struct fib_dense {
+  int64_t heads;
+  int64_t query_tokens;
+  int64_t key_tokens;
+  int32_t causal; /* needs as many queries as keys */
+} fib_dense;
+
+FIB_API fib_status fib_dense_attention_forward(const fib_dense* dense, const fib_attention* call, fib_array out,
+                                               void* lse);
+FIB_API fib_status fib_dense_attention_backward(const fib_dense* dense, const fib_attention* call, fib_array out,
+                                                const void* lse, fib_array grad_out, const fib_gradients* gradients);
+
+/* How many threads the calls of this thread use, where nothing else says it to OpenMP; 1 or more. */
+FIB_API fib_status fib_set_num_threads(int32_t threads);
 
 /* Name of the SIMD target in use ("AVX3", ...), or null with an error. Valid until the next call on this thread. */
 FIB_API const char* fib_simd_target(void);

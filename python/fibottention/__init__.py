@@ -1,21 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse multi-head attention that is really sparse: over torch.ops.fibottention, for models people already have.
+"""Sparse multi-head attention that computes only the pairs it keeps, for models people already have.
+
+Each head looks at the distances in its own row of the Wythoff array, in O(N log N) time and O(N) memory, forward and
+backward. A model of torchvision, timm or Hugging Face gets it in one line and keeps its weights:
 
 >>> import torch, fibottention
->>> q = k = v = torch.randn(2, 12, 197, 64)
->>> fibottention.attention(q, k, v, wmin=5, wmax=65).shape
-torch.Size([2, 12, 197, 64])
+>>> block = torch.nn.MultiheadAttention(48, 3, batch_first=True)
+>>> block = fibottention.convert(block, "fibottention", wmax=21, cls=1)
+>>> fibottention.describe(block)
+  0  model: fibottention:wmax=21 (cls 1)
+>>> x = torch.randn(2, 197, 48)
+>>> block(x, x, x)[0].shape
+torch.Size([2, 197, 48])
 
-`convert` gives a model another attention, `restore` its own again; `support` shows which query meets which key.
+    convert(model, "fibottention", layers=…, wmax=…)   gives a model another attention, in place
+    describe(model)         what every layer computes, one line each
+    restore(model)          gives the model its own attention again
+    attention(q, k, v, wmin, wmax)                     the operator on [B,H,T,d] tensors, differentiable
+    FibottentionAttention(dim, heads)                  a module in the place of timm's Attention
+    mechanisms()            every mechanism by name, with its options
+    support("bigbird:w=2", tokens=196, heads=12)       which query meets which key, as tensors
+    register_attention()    the name "fibottention" for Hugging Face's attn_implementation
+
+From a shell: `python -m fibottention.profile torchvision:vit_b_16` times a model before and after, with the bound that no
+attention can pass. Everything else, with examples: docs/python.md.
 """
+
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as _reason:
+    if _reason.name != "torch":
+        raise
+    from .interpreters import without_torch
+
+    raise ImportError(without_torch(), name="torch") from None
 
 from .library import load_library
 
 load_library()
 
-from .attention import FibottentionAttention, attention  # noqa: E402  (the operator must be loaded first)
+from .attention import FibottentionAttention, attention  # noqa: E402  (the operators must be registered first)
 from .conversion import Layer, convert, describe, restore  # noqa: E402
 from .registry import Mechanism, Support, mechanisms, support, support_attention  # noqa: E402
 
-__all__ = ["FibottentionAttention", "Layer", "Mechanism", "Support", "attention", "convert", "describe", "load_library",
-           "mechanisms", "restore", "support", "support_attention"]
+__version__ = "0.1.0"
+__all__ = ["FibottentionAttention", "Layer", "Mechanism", "Support", "__version__", "attention", "convert", "describe",
+           "load_library", "mechanisms", "restore", "support", "support_attention"]

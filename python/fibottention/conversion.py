@@ -37,10 +37,15 @@ class Layer:
 
 
 class Description(List[Layer]):
-    """The layers of a model, one line each when printed."""
+    """The layers of a model; as a text, in a prompt and for `in`, one line each."""
 
     def __str__(self) -> str:
         return "\n".join(str(layer) for layer in self)
+
+    __repr__ = __str__
+
+    def __contains__(self, what: object) -> bool:
+        return what in str(self) if isinstance(what, str) else super().__contains__(what)
 
     def one_line(self) -> str:
         return "; ".join(str(layer).strip() for layer in self) or "layers names none"
@@ -93,7 +98,7 @@ def restore(model: Model) -> Model:
 
 
 def describe(model: nn.Module) -> "Description":
-    """Every attention of the model: a list that prints as one line each."""
+    """Every attention of the model: a text of one line each, and a list of `Layer`."""
     tokens = class_tokens(model)
     lines = Description(described(index, *entry, model=model, tokens=tokens) for index, entry in enumerate(survey(model)))
     lines.extend(strangers(model))

@@ -10,6 +10,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 import torch
 from torch import Tensor
 
+from .c_library import Pattern
+from .library import active
+
 
 @dataclass(frozen=True)
 class Mechanism:
@@ -30,7 +33,7 @@ def mechanisms() -> Dict[str, Mechanism]:
     '1'
     """
     table = {}
-    for name, summary, *options in torch.ops.fibottention.mechanisms():
+    for name, summary, *options in active().mechanisms():
         keys, defaults, help_texts = options[::3], options[1::3], options[2::3]
         table[name] = Mechanism(name, summary, dict(zip(keys, defaults)), dict(zip(keys, help_texts)))
     return table
@@ -49,7 +52,7 @@ def text_of(attention: str, options: Dict[str, Any]) -> str:
 def checked(attention: str, options: Dict[str, Any]) -> Tuple[str, str]:
     """The mechanism's text as the operators take it, and its masking; ValueError says what is wrong with it."""
     try:
-        text, masking = torch.ops.fibottention.check_mechanism(text_of(attention, options))
+        text, masking = active().check_mechanism(text_of(attention, options))
     except (RuntimeError, ValueError) as reason:
         raise ValueError(first_line(reason)) from None
     return text, masking
@@ -75,12 +78,18 @@ class Support:
     masking: str = "exclude"
     grid_shape: Tuple[int, ...] = ()
 
+    @staticmethod
+    def of(pattern: Pattern) -> "Support":
+        attention, tokens, cls, heads, layer, causal, grid_shape = pattern.key
+        return Support(attention, tokens, heads, cls, None if layer < 0 else layer, causal, "exclude", grid_shape)
+
     @property
     def handle(self) -> Any:
-        """The same as torch.classes.fibottention.Support, what the generic operators take."""
+        """What the library made of it. Of the operator library it is a torch.classes.fibottention.Support, which the
+        operators of any offsets and pairs take."""
         try:
-            return torch.classes.fibottention.Support.named(self.attention, self.tokens, self.cls, self.heads,
-                                                            self.layer, self.causal, list(self.grid_shape))
+            return active().support(self.attention, self.tokens, self.cls, self.heads, self.layer, self.causal,
+                                    self.grid_shape)
         except (RuntimeError, ValueError) as reason:
             raise ValueError(first_line(reason)) from None
 
@@ -180,6 +189,8 @@ def support_attention(q: Tensor, k: Tensor, v: Tensor, support: Union[Support, A
     >>> bool(torch.allclose(out, weights @ q, atol=1e-5))
     True
     """
+    if isinstance(support, Pattern):
+        support = Support.of(support)
     if not isinstance(support, Support):
         return torch.ops.fibottention.support_attention(q, k, v, support, bias, None, scale, False, dropout)[0]
     if q.dim() != 4 or q.shape[1] != support.heads or q.shape[2] != support.tokens + support.cls:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <omp.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -28,6 +30,9 @@ fib_status fib::kernels::report_failure(fib_status status, const char* message) 
 namespace {
 
 using fib::kernels::guarded;
+
+/// Far beyond any machine; libgomp ends the program where it cannot make a thread.
+constexpr int32_t kMostThreads = 1024;
 
 void require(bool ok, const std::string& message) {
   if (!ok) throw std::invalid_argument(message);
@@ -90,8 +95,7 @@ int number_of(const Enum& value) {
   return static_cast<int>(number);
 }
 
-void check_call(const fib_pattern* pattern, const fib_attention* call) {
-  require(pattern != nullptr, "pattern must not be null");
+void check_call(const fib_attention* call) {
   require(call != nullptr, "call must not be null");
   require(call->abi_version == FIB_ABI_VERSION, "abi_version is " + std::to_string(call->abi_version) +
                                                     ", this library has " + std::to_string(FIB_ABI_VERSION) +
@@ -107,10 +111,10 @@ template <class T>
 struct Translated {
   fib::AttentionShape shape;
   fib::AttentionInputs<T> inputs;
-  fib::AttentionOptions<T> options;
+  fib::DenseOptions<T> options;
 
-  Translated(const fib::SupportSet& s, const fib_attention& c)
-      : shape{c.batch, s.num_heads(), s.query_tokens(), s.key_tokens(), c.dim, c.value_dim},
+  Translated(int64_t heads, int64_t query_tokens, int64_t key_tokens, const fib_attention& c)
+      : shape{c.batch, heads, query_tokens, key_tokens, c.dim, c.value_dim},
         inputs{view<const T>(c.q), view<const T>(c.k), view<const T>(c.v)} {
     if (c.scale != 0.0) options.scale = c.scale;
     options.masking = c.masking == FIB_MASKING_ZERO ? fib::Masking::zero : fib::Masking::exclude;
@@ -119,21 +123,29 @@ struct Translated {
     options.dropout = c.dropout;
     options.dropout_seed = c.dropout_seed;
   }
+  Translated(const fib::SupportSet& s, const fib_attention& c)
+      : Translated(s.num_heads(), s.query_tokens(), s.key_tokens(), c) {}
+  Translated(const fib_dense& d, const fib_attention& c) : Translated(d.heads, d.query_tokens, d.key_tokens, c) {
+    options.causal = d.causal != 0;
+  }
 };
 
 template <class T>
-void forward(const fib::SupportSet& support, const fib_attention& call, const fib_array& out, void* lse) {
-  const Translated<T> t(support, call);
-  fib::attention_forward<T>(support, t.shape, t.inputs, view<T>(out), static_cast<T*>(lse), t.options);
+fib::AttentionGradients<T> gradients_of(const fib_gradients& g) {
+  return {view<T>(g.dq), view<T>(g.dk), view<T>(g.dv), view<T>(g.dbias)};
 }
 
-template <class T>
-void backward(const fib::SupportSet& support, const fib_attention& call, const fib_array& out, const void* lse,
-              const fib_array& grad_out, const fib_gradients& g) {
-  const Translated<T> t(support, call);
-  fib::attention_backward<T>(support, t.shape, t.inputs, view<const T>(out), static_cast<const T*>(lse),
-                             view<const T>(grad_out), {view<T>(g.dq), view<T>(g.dk), view<T>(g.dv), view<T>(g.dbias)},
-                             t.options);
+/// Calls body(0.0F) or body(0.0), whichever the call computes in.
+template <class Body>
+void in_type_of(const fib_attention* call, const Body& body) {
+  check_call(call);
+  call->type == FIB_F32 ? body(float{}) : body(double{});
+}
+
+/// Null for a pattern or a head that does not exist.
+const fib::SupportSet::Head* head_of(const fib_pattern* pattern, int64_t head) {
+  if (pattern == nullptr || head < 0 || head >= pattern->support.num_heads()) return nullptr;
+  return &pattern->support.head(head);
 }
 
 }  // namespace
@@ -201,6 +213,57 @@ int32_t fib_pattern_contains(const fib_pattern* pattern, int64_t head, int64_t q
   return s.contains(head, {static_cast<int32_t>(query), static_cast<int32_t>(key)}) ? 1 : 0;
 }
 
+const int64_t* fib_pattern_offsets(const fib_pattern* pattern, int64_t head, int64_t* count) {
+  const auto* found = head_of(pattern, head);
+  if (count != nullptr) *count = found == nullptr ? 0 : static_cast<int64_t>(found->offsets.size());
+  return found == nullptr ? nullptr : found->offsets.data();
+}
+
+int64_t fib_pattern_window(const fib_pattern* pattern, int64_t head) {
+  const auto* found = head_of(pattern, head);
+  return found == nullptr ? -1 : found->window;
+}
+
+int32_t fib_pattern_diagonal(const fib_pattern* pattern, int64_t head) {
+  const auto* found = head_of(pattern, head);
+  return found == nullptr ? -1 : static_cast<int32_t>(found->diagonal);
+}
+
+int64_t fib_pattern_patch_pairs(const fib_pattern* pattern) {
+  return pattern == nullptr ? 0 : pattern->support.patch_pairs();
+}
+
+int64_t fib_pattern_neighbor_pairs(const fib_pattern* pattern, int64_t head) {
+  return head_of(pattern, head) == nullptr ? -1 : pattern->support.neighbor_pairs(head);
+}
+
+int64_t fib_pattern_summaries(const fib_pattern* pattern) {
+  return pattern == nullptr || !pattern->support.summaries() ? 0 : pattern->support.summaries()->count();
+}
+
+fib_status fib_pattern_list_pairs(const fib_pattern* pattern, int64_t head, int64_t* pairs, int64_t capacity,
+                                  int64_t* count) {
+  return guarded([&] {
+    require(count != nullptr, "count must not be null");
+    require(head_of(pattern, head) != nullptr, "there is no head " + std::to_string(head));
+    const fib::SupportSet& s = pattern->support;
+    *count = s.pairs(head) - s.summary_pairs();
+    if (pairs == nullptr) return;
+    require(capacity >= *count,
+            "capacity must be " + std::to_string(*count) + " or more, got " + std::to_string(capacity));
+    for (int64_t query = 0; query < s.query_tokens(); ++query) {
+      for (int64_t key : s.keys_of_row(head, query)) {
+        *pairs++ = query;
+        *pairs++ = key;
+      }
+    }
+  });
+}
+
+int64_t fib_pattern_memory(const fib_pattern* pattern) {
+  return pattern == nullptr ? 0 : pattern->support.memory_bytes();
+}
+
 void fib_attention_init(fib_attention* call) {
   if (call == nullptr) return;
   *call = fib_attention{};
@@ -210,19 +273,55 @@ void fib_attention_init(fib_attention* call) {
 
 fib_status fib_attention_forward(const fib_pattern* pattern, const fib_attention* call, fib_array out, void* lse) {
   return guarded([&] {
-    check_call(pattern, call);
-    call->type == FIB_F32 ? forward<float>(pattern->support, *call, out, lse)
-                          : forward<double>(pattern->support, *call, out, lse);
+    require(pattern != nullptr, "pattern must not be null");
+    in_type_of(call, [&]<class T>(T) {
+      const Translated<T> t(pattern->support, *call);
+      fib::attention_forward<T>(pattern->support, t.shape, t.inputs, view<T>(out), static_cast<T*>(lse), t.options);
+    });
   });
 }
 
 fib_status fib_attention_backward(const fib_pattern* pattern, const fib_attention* call, fib_array out, const void* lse,
                                   fib_array grad_out, const fib_gradients* gradients) {
   return guarded([&] {
-    check_call(pattern, call);
+    require(pattern != nullptr, "pattern must not be null");
     require(gradients != nullptr, "gradients must not be null");
-    call->type == FIB_F32 ? backward<float>(pattern->support, *call, out, lse, grad_out, *gradients)
-                          : backward<double>(pattern->support, *call, out, lse, grad_out, *gradients);
+    in_type_of(call, [&]<class T>(T) {
+      const Translated<T> t(pattern->support, *call);
+      fib::attention_backward<T>(pattern->support, t.shape, t.inputs, view<const T>(out), static_cast<const T*>(lse),
+                                 view<const T>(grad_out), gradients_of<T>(*gradients), t.options);
+    });
+  });
+}
+
+fib_status fib_dense_attention_forward(const fib_dense* dense, const fib_attention* call, fib_array out, void* lse) {
+  return guarded([&] {
+    require(dense != nullptr, "dense must not be null");
+    in_type_of(call, [&]<class T>(T) {
+      const Translated<T> t(*dense, *call);
+      fib::dense_attention_forward<T>(t.shape, t.inputs, view<T>(out), static_cast<T*>(lse), t.options);
+    });
+  });
+}
+
+fib_status fib_dense_attention_backward(const fib_dense* dense, const fib_attention* call, fib_array out,
+                                        const void* lse, fib_array grad_out, const fib_gradients* gradients) {
+  return guarded([&] {
+    require(dense != nullptr, "dense must not be null");
+    require(gradients != nullptr, "gradients must not be null");
+    in_type_of(call, [&]<class T>(T) {
+      const Translated<T> t(*dense, *call);
+      fib::dense_attention_backward<T>(t.shape, t.inputs, view<const T>(out), static_cast<const T*>(lse),
+                                       view<const T>(grad_out), gradients_of<T>(*gradients), t.options);
+    });
+  });
+}
+
+fib_status fib_set_num_threads(int32_t threads) {
+  return guarded([&] {
+    require(threads >= 1 && threads <= kMostThreads,
+            "threads must be 1 to " + std::to_string(kMostThreads) + ", got " + std::to_string(threads));
+    omp_set_num_threads(threads);
   });
 }
 

@@ -69,7 +69,7 @@ std::vector<AttentionLayer> timesformer_layers(const Dimensions& d) {
   return layers;
 }
 
-void count_attention(CostCounter& count, const AttentionLayer& layer, int64_t dim) {
+void count_divided_attention(CostCounter& count, const AttentionLayer& layer, int64_t dim) {
   count.norm(dim);
   count.self_attention(layer, dim);
   // What attention over time finds passes another linear map.
@@ -82,7 +82,7 @@ Cost timesformer_cost(const Dimensions& d) {
   CostCounter count(1 + patches);
   count.conv(&Cost::patch_embed, patches, {d.options.channels, dim, d.row.patch, false, true});
   count.parameters((1 + places + d.frames() + 1) * dim);  // positions, times and the class token
-  for (const AttentionLayer& layer : timesformer_layers(d)) count_attention(count, layer, dim);
+  for (const AttentionLayer& layer : timesformer_layers(d)) count_divided_attention(count, layer, dim);
   for (int64_t block = 0; block < d.row.depth; ++block) {
     count.norm(dim);
     count.mlp(1 + patches, dim, d.hidden());

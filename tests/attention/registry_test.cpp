@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
+
+#include "fibottention/mechanisms.h"
 
 namespace fib::attention {
 namespace {
@@ -93,6 +96,31 @@ TEST(LayerSupport, of_equal_grids_is_the_pattern_itself) {
   pattern.patches = 49;
   pattern.heads = 3;
   EXPECT_EQ(layer.pairs(), make_support(AttentionSpec::parse("fibottention"), pattern).pairs());
+}
+
+TEST(CInterface, lists_every_support_set) {
+  const auto list = nlohmann::json::parse(fib_mechanisms());
+  ASSERT_EQ(list.size(), pattern_registry().size());
+  for (const auto& entry : list) {
+    const MechanismInfo& m = find_mechanism(entry["name"]);
+    EXPECT_EQ(entry["summary"], m.summary);
+    EXPECT_EQ(entry["options"].size(), m.support_set ? m.options.size() : 0) << m.name;
+  }
+}
+
+TEST(CInterface, checks_a_text_and_takes_its_masking_out) {
+  const char* spec = nullptr;
+  fib_masking masking = FIB_MASKING_EXCLUDE;
+  ASSERT_EQ(fib_mechanism_check("bigbird:w=2,masking=zero", &spec, &masking), FIB_OK);
+  EXPECT_STREQ(spec, "bigbird:w=2");
+  EXPECT_EQ(masking, FIB_MASKING_ZERO);
+  ASSERT_EQ(fib_mechanism_check("full", &spec, &masking), FIB_OK);
+  EXPECT_EQ(masking, FIB_MASKING_EXCLUDE);
+  for (const char* bad : {"topk", "bigbirt", "bigbird:w=2,w=3", "local:masking=none"}) {
+    EXPECT_EQ(fib_mechanism_check(bad, &spec, &masking), FIB_INVALID_ARGUMENT) << bad;
+    EXPECT_NE(std::string(fib_last_error()), "") << bad;
+  }
+  EXPECT_EQ(fib_mechanism_check(nullptr, &spec, &masking), FIB_INVALID_ARGUMENT);
 }
 
 /// The rule as it is written down: cells |c(j) - c(k)| apart, c in the elementwise smaller grid.

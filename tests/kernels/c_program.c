@@ -114,6 +114,63 @@ static void check_queries(const fib_pattern* pattern) {
   expect(fib_pattern_pruning_ratio(pattern) > 0.5, "pruning ratio");
 }
 
+/* The list of a head's pairs is what contains() says of each. */
+static void check_list(const fib_pattern* pattern, int h) {
+  static int64_t pairs[2 * TOKENS * TOKENS];
+  int64_t count = 0, offsets = 0, listed = 0;
+  int query, key;
+  expect(fib_pattern_list_pairs(pattern, h, NULL, 0, &count) == FIB_OK, "pairs are counted");
+  expect(count == fib_pattern_pairs(pattern, h), "as pairs() counts them");
+  expect(fib_pattern_list_pairs(pattern, h, pairs, count - 1, &count) == FIB_INVALID_ARGUMENT, "too little room");
+  expect(fib_pattern_list_pairs(pattern, h, pairs, count, &count) == FIB_OK, "pairs are listed");
+  for (query = 0; query < TOKENS; ++query) {
+    for (key = 0; key < TOKENS; ++key) {
+      if (!fib_pattern_contains(pattern, h, query, key)) continue;
+      if (pairs[2 * listed] != query || pairs[2 * listed + 1] != key) expect(0, "in ascending order");
+      ++listed;
+    }
+  }
+  expect(listed == count, "and all of them");
+  expect(fib_pattern_offsets(pattern, h, &offsets)[0] == 1 && offsets == (h == 0 ? 4 : 1), "offsets");
+  expect(fib_pattern_diagonal(pattern, h) == h, "diagonal");
+}
+
+static void check_what_there_is_not(const fib_pattern* pattern) {
+  int64_t count = 7;
+  expect(fib_pattern_offsets(pattern, HEADS, &count) == NULL && count == 0, "no such head has no offsets");
+  expect(fib_pattern_window(pattern, -1) == -1 && fib_pattern_diagonal(pattern, HEADS) == -1, "nor a window");
+  expect(fib_pattern_neighbor_pairs(pattern, HEADS) == -1, "nor neighbors");
+  expect(fib_pattern_list_pairs(pattern, HEADS, NULL, 0, &count) == FIB_INVALID_ARGUMENT, "nor pairs");
+  expect(fib_pattern_summaries(pattern) == 0 && fib_pattern_neighbor_pairs(pattern, 0) == 0, "no grid");
+  expect(fib_pattern_memory(pattern) > 0 && fib_pattern_memory(NULL) == 0, "memory");
+}
+
+/* Dense attention is that of a pattern with all pairs. */
+static void check_dense(fib_attention call) {
+  static double dense_out[COUNT], dense_lse[HEADS * TOKENS];
+  fib_geometry geometry = {PATCHES, 1, HEADS, -1, 0, 0, 0, 0};
+  fib_dense dense = {HEADS, TOKENS, TOKENS, 0};
+  fib_pattern* full = NULL;
+  fib_gradients g;
+  double worst = 0, sum = 0;
+  int i;
+  memset(&g, 0, sizeof(g));
+  g.dq = array_of(dq), g.dk = array_of(dk), g.dv = array_of(dv);
+  expect(fib_pattern_from_spec("full", &geometry, &full) == FIB_OK, "pattern of all pairs");
+  expect(fib_attention_forward(full, &call, array_of(out), lse) == FIB_OK, "its forward");
+  expect(fib_dense_attention_forward(&dense, &call, array_of(dense_out), dense_lse) == FIB_OK, "dense forward");
+  for (i = 0; i < COUNT; ++i) worst = fmax(worst, fabs(out[i] - dense_out[i]));
+  expect(worst < 1e-13, "dense gives the pattern's numbers");
+  expect(fib_dense_attention_backward(&dense, &call, array_of(out), lse, array_of(ones), &g) == FIB_OK, "its backward");
+  for (i = 0; i < COUNT; ++i) sum += dv[i];
+  expect(fabs(sum - COUNT) < 1e-9, "dv of dense adds up");
+  call.masking = FIB_MASKING_ZERO;
+  expect(fib_dense_attention_forward(&dense, &call, array_of(out), lse) == FIB_INVALID_ARGUMENT, "nothing is masked");
+  expect(fib_dense_attention_forward(NULL, &call, array_of(out), lse) == FIB_INVALID_ARGUMENT, "null is refused");
+  expect(fib_set_num_threads(0) == FIB_INVALID_ARGUMENT && fib_set_num_threads(1) == FIB_OK, "threads");
+  fib_pattern_free(full);
+}
+
 static void check_errors(const fib_pattern* pattern, fib_attention call) {
   fib_geometry geometry = {196, 1, 12, -1, 0, 0, 0, 0};
   fib_pattern* none = NULL;
@@ -154,6 +211,10 @@ int main(void) {
   check_queries(pattern);
   check_forward(pattern, &call);
   check_backward(pattern, &call);
+  check_list(pattern, 0);
+  check_list(pattern, 1);
+  check_what_there_is_not(pattern);
+  check_dense(call);
   check_errors(pattern, call);
   check_named_pattern();
   check_rectangular();

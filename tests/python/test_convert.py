@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models that people have, with another attention; mechanisms by name; the package as pip installs it; the doctests."""
+"""Models that people have, with another attention; mechanisms by name; doctests."""
 
 import copy
 import doctest
 import io
 import os
 import pickle
-import shutil
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import unittest
 import warnings
@@ -404,32 +402,13 @@ class Supports(unittest.TestCase):
                               (torch.randn(2, 31, 3, 3, 8, requires_grad=True), "fibottention"), {"layer": 3})
 
 
-class Package(unittest.TestCase):
-    def test_is_installed_by_pip_and_finds_its_library(self):
-        if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode:
-            self.skipTest("this interpreter has no pip")
-        with tempfile.TemporaryDirectory() as folder:
-            subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder,
-                            "--config-settings", f"library={fibottention.load_library()}", str(TOP)], check=True,
-                           env={**os.environ, "PYTHONPATH": "", "PIP_ROOT_USER_ACTION": "ignore"})
-            self.check_import(folder)
-            self.assertTrue((Path(folder) / "fibottention/py.typed").exists())
-
-    def test_finds_its_library_where_debian_puts_it(self):
-        with tempfile.TemporaryDirectory() as folder:
-            modules, libraries = (Path(folder) / "lib" / place for place in ("python3/dist-packages",
-                                                                            sysconfig.get_config_var("MULTIARCH") or ""))
-            shutil.copytree(TOP / "python/fibottention", modules / "fibottention")
-            libraries.mkdir(exist_ok=True)
-            (libraries / "libfibottention_torch.so").symlink_to(fibottention.load_library())
-            self.check_import(modules)
-
-    def check_import(self, folder):
-        code = "import fibottention as f; print(f.__file__); print(f.support('full', tokens=3, heads=1).patch_pairs)"
-        environment = {**os.environ, "PYTHONPATH": str(folder)}
-        environment.pop("FIBOTTENTION_LIBRARY", None)
-        ran = subprocess.run([sys.executable, "-B", "-c", code], env=environment, cwd="/", text=True, capture_output=True)
-        self.assertEqual(ran.stdout, f"{folder}/fibottention/__init__.py\n9\n", ran.stderr)
+class Description(unittest.TestCase):
+    def test_is_a_text_and_a_list(self):
+        described = fibottention.describe(quiet_convert(lookalikes.NormedAttention(), "local:w=2"))
+        self.assertEqual(repr(described), "  0  model: local:w=2 (cls 0)")
+        self.assertIn("local:w=2", described)
+        self.assertIn(described[0], described)
+        self.assertNotIn("bigbird", described)
 
 
 def load_tests(loader, tests, pattern):

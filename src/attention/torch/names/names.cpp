@@ -2,42 +2,31 @@
 // The registry of mechanisms for Python: what there is, and what a text of it means to the operators.
 #include <torch/library.h>
 
-#include "attention/pattern_spec.h"
-#include "attention/registry.h"
-#include "ops/tensors.h"
+#include <nlohmann/json.hpp>
+
+#include "fibottention/mechanisms.h"
 
 namespace fib::attention {
 namespace {
 
-/// Name, summary, then key, default and help of each option.
-std::vector<std::string> row_of(const MechanismInfo& m) {
-  std::vector<std::string> row{m.name, m.summary};
-  row.reserve(2 + 3 * m.options.size());
-  for (const PatternOption& o : m.options) row.insert(row.end(), {o.key, o.default_text, o.help});
-  return row;
-}
-
-/// Those that a support stands for; as a support, full has no options.
+/// Of each mechanism name, summary, then key, default and help of each option.
 std::vector<std::vector<std::string>> mechanism_rows() {
+  const char* list = fib_mechanisms();
+  TORCH_CHECK(list != nullptr, fib_last_error());
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(mechanisms().size());
-  for (const MechanismInfo& m : mechanisms()) {
-    if (m.support_set) rows.push_back(row_of(m));
-    if (m.dense) rows.push_back({m.name, m.summary});
+  for (const auto& m : nlohmann::json::parse(list)) {
+    rows.push_back({m["name"], m["summary"]});
+    for (const auto& o : m["options"]) rows.back().insert(rows.back().end(), {o["key"], o["default"], o["help"]});
   }
   return rows;
 }
 
 /// The text as the operators take it, and its masking.
 std::tuple<std::string, std::string> checked_text(const std::string& text) {
-  std::tuple<std::string, std::string> result;
-  ops::with_value_errors([&] {
-    const AttentionSpec spec = AttentionSpec::parse(text);
-    require_pattern(spec);
-    const bool zero = find_mechanism(spec.name).support_set && masking_of(spec) == Masking::zero;
-    result = {pattern_spec(spec).to_string(), zero ? "zero" : "exclude"};
-  });
-  return result;
+  const char* spec = nullptr;
+  fib_masking masking = FIB_MASKING_EXCLUDE;
+  TORCH_CHECK_VALUE(fib_mechanism_check(text.c_str(), &spec, &masking) == FIB_OK, fib_last_error());
+  return {spec, masking == FIB_MASKING_ZERO ? "zero" : "exclude"};
 }
 
 }  // namespace
