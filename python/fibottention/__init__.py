@@ -41,8 +41,12 @@ load_library()
 
 from .attention import FibottentionAttention, attention  # noqa: E402  (the operators must be registered first)
 from .conversion import Layer, convert, describe, restore  # noqa: E402
+from .hooks import register_attention  # noqa: E402
+from .marks import watch_loading  # noqa: E402
 from .registry import Mechanism, Support, mechanisms, support, support_attention  # noqa: E402
+
+watch_loading()
 
 __version__ = "0.1.0"
 __all__ = ["FibottentionAttention", "Layer", "Mechanism", "Support", "__version__", "attention", "convert", "describe",
-           "load_library", "mechanisms", "restore", "support", "support_attention"]
+           "load_library", "mechanisms", "register_attention", "restore", "support", "support_attention"]

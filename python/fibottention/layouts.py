@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from . import marks
+
 
 class Exchanged(nn.Module):
     """What all layouts share; each of them says what it looks like, and computes."""
@@ -36,6 +38,17 @@ class Exchanged(nn.Module):
         return torch.ops.fibottention.named_attention_packed(qkv, self.fib_attention, self.fib_cls, False, self.fib_layer,
                                                              bias, self.fib_masking, self.fib_scale, dropout,
                                                              self.fib_grid_shape)
+
+    def attend_apart(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """[B,H,T,d] each -> [B,H,T,d]"""
+        dropout = self.fib_dropout if self.training else 0.0
+        return torch.ops.fibottention.named_attention(q, k, v, self.fib_attention, self.fib_cls, False, self.fib_layer,
+                                                      None, self.fib_masking, self.fib_scale, dropout,
+                                                      self.fib_grid_shape)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        marks.mark(destination, prefix, self.fib_attention)
 
     @classmethod
     def looks_like(cls, module: nn.Module) -> bool:
@@ -81,8 +94,8 @@ class PackedAttention(Exchanged):
     def looks_like(cls, module: nn.Module) -> bool:
         return has_linear(module, "qkv", "proj") and isinstance(getattr(module, "num_heads", None), int)
 
-    def forward(self, x: Tensor, attn_mask: Optional[Tensor] = None) -> Tensor:
-        if attn_mask is not None:
+    def forward(self, x: Tensor, attn_mask: Optional[Tensor] = None, is_causal: bool = False) -> Tensor:
+        if attn_mask is not None or is_causal:
             raise ValueError("an exchanged attention takes no attn_mask: its support is its mask")
         batch, tokens, _ = x.shape
         qkv = self.qkv(x).reshape(batch, tokens, 3, self.num_heads, -1)
@@ -263,10 +276,7 @@ class QueryKeyValueAttention(Exchanged):
             raise ValueError("an exchanged attention has no map: pass neither head_mask nor output_attentions")
         q, k, v = self.split(self.query(hidden_states)), self.split(self.key(hidden_states)), self.split(
             self.value(hidden_states))
-        dropout = self.fib_dropout if self.training else 0.0
-        out = torch.ops.fibottention.named_attention(q, k, v, self.fib_attention, self.fib_cls, False, self.fib_layer,
-                                                     None, self.fib_masking, self.fib_scale, dropout,
-                                                     self.fib_grid_shape)
+        out = self.attend_apart(q, k, v)
         return (out.transpose(1, 2).flatten(2),) + (None,) * (self.fib_outputs - 1)
 
 

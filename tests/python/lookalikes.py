@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention as other libraries lay it out, written anew and small: the names and shapes are theirs, nothing else."""
 
+import sys
+import types
+from contextlib import contextmanager
+
 import torch
 from torch import nn
 
@@ -116,3 +120,78 @@ class StrangeAttention(nn.Module):
     def __init__(self):
         super().__init__()
         self.w = nn.Parameter(torch.ones(3))
+
+
+# ---- transformers and timm as they ask for an attention by its name -------------------------------------------------------
+
+
+class AttentionInterface:
+    """transformers': a table of functions, shared by all models."""
+
+    functions = {}
+
+    @classmethod
+    def register(cls, key, value):
+        cls.functions[key] = value
+
+
+class AttentionMaskInterface(AttentionInterface):
+    functions = {}
+
+
+class Config:
+    """Of a Hugging Face model, which its layers share."""
+
+    def __init__(self, implementation, model_type="vit", **more):
+        self._attn_implementation, self.model_type = implementation, model_type
+        self.__dict__.update(more)
+
+
+class NamedSelfAttention(nn.Module):
+    """transformers' since 4.48: what computes is looked up by name."""
+
+    def __init__(self, config, dim=24, heads=3, key_heads=3, is_causal=False):
+        super().__init__()
+        self.config, self.heads, self.key_heads, self.is_causal = config, heads, key_heads, is_causal
+        self.scaling = (dim // heads) ** -0.5
+        self.query = nn.Linear(dim, dim)
+        self.key, self.value = (nn.Linear(dim, dim // heads * key_heads) for _ in range(2))
+
+    def forward(self, x, mask=None):
+        b, t, _ = x.shape
+        q, k, v = (part(x).view(b, t, -1, 8).transpose(1, 2) for part in (self.query, self.key, self.value))
+        attend = AttentionInterface.functions[self.config._attn_implementation]
+        out, _ = attend(self, q, k, v, mask, is_causal=self.is_causal, scaling=self.scaling, dropout=0.0)
+        return out.reshape(b, t, -1)
+
+
+class TimmBlock(nn.Module):
+    """timm's, which makes what stands under a name and calls it with a mask and causality."""
+
+    def __init__(self, attn_layer, dim=24, num_heads=3, qk_norm=False, device=None, dtype=None):
+        super().__init__()
+        made = sys.modules["timm.models.vision_transformer"].ATTN_LAYERS[attn_layer]
+        self.norm1 = nn.LayerNorm(dim)
+        self.attn = made(dim, num_heads=num_heads, qkv_bias=True, qk_norm=qk_norm, scale_norm=False, proj_bias=True,
+                         attn_drop=0.0, proj_drop=0.0, norm_layer=nn.LayerNorm, device=device, dtype=dtype)
+
+    def forward(self, x, attn_mask=None, is_causal=False):
+        return x + self.attn(self.norm1(x), attn_mask=attn_mask, is_causal=is_causal)
+
+
+@contextmanager
+def installed(modules):
+    """As if these were installed, with what stands in them."""
+    made = {name: types.ModuleType(name) for name in modules}
+    for name, attributes in modules.items():
+        made[name].__dict__.update(attributes)
+    before = {name: sys.modules.get(name) for name in made}
+    sys.modules.update(made)
+    try:
+        yield
+    finally:
+        for name, module in before.items():
+            if module is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = module

@@ -416,7 +416,8 @@ def load_tests(loader, tests, pattern):
     for module in (fibottention, registry, *([conversion] if torchvision else [])):
         tests.addTests(doctest.DocTestSuite(module))
     if torchvision:
-        tests.addTests(doctest.DocFileSuite(str(TOP / "docs/python.md"), module_relative=False))
+        tests.addTests(doctest.DocFileSuite(str(TOP / "docs/python.md"), module_relative=False,
+                                            globs={"lookalike": lookalikes.NormedAttention}))
     return tests
 
 
