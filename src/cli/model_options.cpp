@@ -35,7 +35,7 @@ void add_weights_options(CLI::App& app, ModelArguments& a, HowMany models) {
   run->type_name("DIR")->allow_extra_args(false);
   if (models == HowMany::one) run->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   for (const char* other : {"--model", "--weights", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
-                            "--attention-layers"})
+                            "--attention-layers", "--tokens"})
     app.get_option(other)->excludes(run);
   add_choice(app, "--checkpoint", a.checkpoint, {"best", "model", "ema"}, "which weights of the run")
       ->needs(run)

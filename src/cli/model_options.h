@@ -52,9 +52,9 @@ CLI::Option* add_engine_option(CLI::App& app, std::string& target, const std::ve
 CLI::Option* add_engine_option(CLI::App& app, std::vector<std::string>& target,
                                const std::vector<const char*>& excluded);
 
-inline const std::vector<const char*> kWeightsOptions{"--weights",   "--model",        "--run",
-                                                      "--attention", "--wmin",         "--wmax",
-                                                      "--modified",  "--attention-in", "--attention-layers"};
+inline const std::vector<const char*> kWeightsOptions{
+    "--weights", "--model",    "--run",          "--attention",        "--wmin",
+    "--wmax",    "--modified", "--attention-in", "--attention-layers", "--tokens"};
 
 // ---- Several models over many images
 

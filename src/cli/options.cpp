@@ -187,6 +187,10 @@ void add_attention_place_options(CLI::App& app, PlaceArguments& a) {
   app.add_option("--attention-layers", a.attention_layers,
                  "that take the attention, counted from 0, such as 0-5,9; the others are dense; all")
       ->type_name("LAYERS");
+  app.add_option("--tokens", a.tokens,
+                 "fewer tokens from block to block, of ViT and DeiT: tome:r=13 merges, evit:keep=0.7,at=3,6,9 keeps "
+                 "those that the class token attends to; all tokens by default")
+      ->type_name("METHOD");
 }
 
 void add_place_options(CLI::App& app, PlaceArguments& a) {
@@ -199,6 +203,7 @@ models::Options place_choice(const PlaceArguments& a) {
   if (a.frames > 0) choice.frames = a.frames;
   if (!a.attention_in.empty()) choice.attention_in = models::attention_in_of(a.attention_in);
   choice.attention_layers = models::parse_layers(a.attention_layers);
+  choice.tokens = models::TokenReduction::parse(a.tokens);
   return choice;
 }
 

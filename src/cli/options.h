@@ -66,11 +66,11 @@ AttentionSpec attention_spec(const AttentionArguments& arguments);
 
 /// Where in a model the attention stands; what is not given is told by the weights, or is the model's own.
 struct PlaceArguments {
-  std::string attention_in = {}, attention_layers = {};
+  std::string attention_in = {}, attention_layers = {}, tokens = {};
   int64_t frames = 0;
 };
 
-/// --attention-in and --attention-layers.
+/// --attention-in, --attention-layers and --tokens.
 void add_attention_place_options(CLI::App& app, PlaceArguments& arguments);
 /// Those and --frames.
 void add_place_options(CLI::App& app, PlaceArguments& arguments);

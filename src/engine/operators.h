@@ -42,32 +42,42 @@ enum class Op {
   add,         ///< (a, b); broadcast as in NumPy, so are sub and mul
   sub,
   mul,
-  mean,       ///< (x); Axes, which are dropped
-  reshape,    ///< (x) to the shape of the output
-  permute,    ///< (x); Permute
-  slice,      ///< (x); Slice
-  concat,     ///< (x, y, ...); Axis
-  roll,       ///< (x); Roll
-  expand,     ///< (x) to the shape of the output, where x has ones
-  attention,  ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
-              ///< Attention
+  mean,          ///< (x); Axes, which are dropped
+  reshape,       ///< (x) to the shape of the output
+  permute,       ///< (x); Permute
+  slice,         ///< (x); Slice
+  concat,        ///< (x, y, ...); Axis
+  roll,          ///< (x); Roll
+  expand,        ///< (x) to the shape of the output, where x has ones
+  attention,     ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
+                 ///< Attention
+  plan_merging,  ///< (keys [n,H,T,d]) -> [n,T], each token's place afterwards; TokenPlan. Places are whole numbers
+  plan_keeping,  ///< (scores [n,T - cls]) -> [n,T]; TokenPlan
+  merge_tokens,  ///< (x [n,T,D], plan [n,T], weights? [n,T]) -> [n,U,D]; TokenMerge
+  take_tokens,   ///< (x [n,T,D], index [n,U]) -> [n,U,D]
+  tell_tokens,   ///< (owner [n,S]) -> [n,T] or [n,S]; TokenFacts
 };
 
 /// What a step of a program may be. Operands are named by their roles.
 enum class StepKind {
   linear,     ///< out [M,N] = epilogue(x [M,K] · weights), in the precision of the weights; int8 has scale and scratch
   attention,  ///< out [n,H,Tq,e] from q [n,H,Tq,d], k and v; Attention
-  layer_norm,  ///< of the rows of x [M,C]; LayerNorm
-  unary,       ///< out = function(x), element by element
-  binary,      ///< out = x function y; broadcast by strides of 0
-  softmax,     ///< along the last dimension of x
-  mean,        ///< out [...] of x [..., ...] over the dimensions that x has behind those of out
-  copy,        ///< out = x
-  matmul,      ///< out [...,M,N] = x [...,M,K] · y [...,K,N]
-  conv2d,      ///< out [n,h',w',D] of x [n,C,h,w]; weights packed, one matrix for each group; Window
-  depthwise,   ///< the same with as many groups as channels: weights [kh,kw,C]; Window
-  max_pool2d,  ///< out [n,h',w',C] of x [n,C,h,w]; Window
-  row_blocks   ///< linear layers on one block of rows after the other; RowBlocks and a body
+  layer_norm,    ///< of the rows of x [M,C]; LayerNorm
+  unary,         ///< out = function(x), element by element
+  binary,        ///< out = x function y; broadcast by strides of 0
+  softmax,       ///< along the last dimension of x
+  mean,          ///< out [...] of x [..., ...] over the dimensions that x has behind those of out
+  copy,          ///< out = x
+  matmul,        ///< out [...,M,N] = x [...,M,K] · y [...,K,N]
+  conv2d,        ///< out [n,h',w',D] of x [n,C,h,w]; weights packed, one matrix for each group; Window
+  depthwise,     ///< the same with as many groups as channels: weights [kh,kw,C]; Window
+  max_pool2d,    ///< out [n,h',w',C] of x [n,C,h,w]; Window
+  plan_merging,  ///< out of keys k, as the operator; so are the four below: x and y are its inputs, scale the weights
+  plan_keeping,
+  merge_tokens,
+  take_tokens,
+  tell_tokens,
+  row_blocks  ///< linear layers on one block of rows after the other; RowBlocks and a body
 };
 
 // ---- Attributes ----------------------------------------------------------------------------------------------------
@@ -127,6 +137,25 @@ struct Attention {
   attention::Geometry geometry;
   bool packed = false;  ///< the first input is qkv
   friend bool operator==(const Attention&, const Attention&) = default;
+};
+
+/// How many pairs are merged, or patch tokens kept.
+struct TokenPlan {
+  int64_t count = 0, cls = 1;
+  friend bool operator==(const TokenPlan&, const TokenPlan&) = default;
+};
+
+/// The weighted mean of what goes to one place; or sums, in which only what goes to the last place has weights.
+struct TokenMerge {
+  bool mean = true;
+  friend bool operator==(const TokenMerge&, const TokenMerge&) = default;
+};
+
+/// A kernels::TokenFact by name, of `tokens` tokens that the patches of a grid have become.
+struct TokenFacts {
+  std::string fact;
+  int64_t tokens = 1, cls = 1, height = 1, width = 1;
+  friend bool operator==(const TokenFacts&, const TokenFacts&) = default;
 };
 
 /// Of convolutions and pools as steps.
@@ -192,15 +221,17 @@ struct StepType {
 
 /// Each in its file of operators/: row_blocks, linear, matmul, max_pool2d, softmax and attention in those of their
 /// names, conv2d and depthwise in convolution.cpp, gelu, sigmoid and relu in unary.cpp, add, sub and mul in binary.cpp,
-/// layer_norm and mean in reductions.cpp, reshape to expand and copy in views.cpp.
+/// layer_norm and mean in reductions.cpp, reshape to expand and copy in views.cpp,
+/// plan_merging to tell_tokens in tokens.cpp.
 namespace operators {
 extern const Operator linear, matmul, conv2d, max_pool2d, layer_norm, softmax, gelu, sigmoid, relu, add, sub, mul, mean,
-    reshape, permute, slice, concat, roll, expand, attention;
+    reshape, permute, slice, concat, roll, expand, attention, plan_merging, plan_keeping, merge_tokens, take_tokens,
+    tell_tokens;
 }  // namespace operators
 
 namespace steps {
 extern const StepType linear, attention, layer_norm, unary, binary, softmax, mean, copy, matmul, conv2d, depthwise,
-    max_pool2d, row_blocks;
+    max_pool2d, plan_merging, plan_keeping, merge_tokens, take_tokens, tell_tokens, row_blocks;
 }  // namespace steps
 
 struct OperatorRow {
@@ -228,6 +259,11 @@ inline constexpr OperatorRow kOperators[] = {
     {Op::roll, &operators::roll},
     {Op::expand, &operators::expand},
     {Op::attention, &operators::attention},
+    {Op::plan_merging, &operators::plan_merging},
+    {Op::plan_keeping, &operators::plan_keeping},
+    {Op::merge_tokens, &operators::merge_tokens},
+    {Op::take_tokens, &operators::take_tokens},
+    {Op::tell_tokens, &operators::tell_tokens},
 };
 
 struct StepRow {
@@ -247,6 +283,11 @@ inline constexpr StepRow kSteps[] = {
     {StepKind::conv2d, &steps::conv2d},
     {StepKind::depthwise, &steps::depthwise},
     {StepKind::max_pool2d, &steps::max_pool2d},
+    {StepKind::plan_merging, &steps::plan_merging},
+    {StepKind::plan_keeping, &steps::plan_keeping},
+    {StepKind::merge_tokens, &steps::merge_tokens},
+    {StepKind::take_tokens, &steps::take_tokens},
+    {StepKind::tell_tokens, &steps::tell_tokens},
     {StepKind::row_blocks, &steps::row_blocks},
 };
 

@@ -80,6 +80,12 @@ class MetadataField {
     return value;
   }
 
+  std::string tokens() const try {
+    return TokenReduction::parse(text_).to_string();
+  } catch (const std::invalid_argument&) {
+    refuse("a reduction of tokens such as tome:r=13");
+  }
+
   [[noreturn]] void refuse(const std::string& accepted) const {
     constexpr size_t kShown = 60;
     const std::string shown = text_.size() > kShown ? text_.substr(0, kShown) + "…" : text_;
@@ -143,6 +149,7 @@ ModelCard read_card(const TensorMetadata& metadata, const std::string& file) {
   card.sampling_rate = field("sampling_rate").integer(kMaxFrames);
   card.attention_in = field("attention_in").one_of(attention_in_names());
   card.attention_layers = field("attention_layers").layers();
+  card.tokens = field("tokens").tokens();
   card.class_names = field("class_names").names();
   return card;
 }
@@ -166,6 +173,7 @@ TensorMetadata to_metadata(const ModelCard& card) {
   tell("sampling_rate", fmt::format("{}", card.sampling_rate), card.sampling_rate > 0);
   tell("attention_in", card.attention_in, !card.attention_in.empty());
   tell("attention_layers", card.attention_layers, !card.attention_layers.empty());
+  tell("tokens", card.tokens, !card.tokens.empty());
   using Handler = nlohmann::json::error_handler_t;
   tell("class_names", nlohmann::json(card.class_names).dump(-1, ' ', false, Handler::replace),
        !card.class_names.empty());
@@ -187,6 +195,7 @@ ModelCard completed(ModelCard card, const ModelCard& from) {
   fill(card.sampling_rate, from.sampling_rate);
   fill(card.attention_in, from.attention_in);
   fill(card.attention_layers, from.attention_layers);
+  fill(card.tokens, from.tokens);
   fill(card.class_names, from.class_names);
   return card;
 }
@@ -219,6 +228,7 @@ Options options_of(const ModelCard& card) {
   options.frames = told(card.frames);
   if (!card.attention_in.empty()) options.attention_in = attention_in_of(card.attention_in);
   options.attention_layers = parse_layers(card.attention_layers);
+  options.tokens = TokenReduction::parse(card.tokens);
   if (card.pool == "mean") options.pool = Pool::mean;
   return options;
 }

@@ -27,6 +27,7 @@ struct ModelCard {
   int64_t sampling_rate = 0;             ///< from one of them to the next, in thirtieths of a second
   std::string attention_in;              ///< a word of attention_in_names()
   std::string attention_layers;          ///< that have the attention, as layers_text() writes them; empty: all
+  std::string tokens;                    ///< how they become fewer, as TokenReduction::to_string writes it
   std::vector<std::string> class_names;  ///< in the order of the outputs
 
   friend bool operator==(const ModelCard&, const ModelCard&) = default;

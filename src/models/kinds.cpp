@@ -44,6 +44,11 @@ AttentionLayer square_layer(const Dimensions& dims, bool replaceable, const Laye
   return layer;
 }
 
+std::vector<int64_t> tokens_by_block(const Dimensions& dims) {
+  constexpr int64_t kClassTokens = 1;
+  return dims.options.tokens.tokens_by_block(kClassTokens + dims.grid().tokens(), kClassTokens, dims.row.depth);
+}
+
 attention::Grid halved(const attention::Grid& grid) { return {(grid.height + 1) / 2, (grid.width + 1) / 2}; }
 
 std::vector<AttentionLayer> attention_layers(const Dimensions& dims) { return dims.row.kind->layers(dims); }
@@ -89,8 +94,11 @@ void CostCounter::attention(const AttentionLayer& layer) {
 }
 
 void CostCounter::self_attention(const AttentionLayer& layer, int64_t dim, bool qkv_bias) {
+  self_attention(layer, dim, layer.samples * layer.geometry.query_tokens(), qkv_bias);
+}
+
+void CostCounter::self_attention(const AttentionLayer& layer, int64_t dim, int64_t tokens, bool qkv_bias) {
   const attention::Geometry& g = layer.geometry;
-  const int64_t tokens = layer.samples * g.query_tokens();
   linear(&Cost::qkv, tokens, {dim, g.heads * (2 * g.head_dim + g.value_dim), qkv_bias});
   attention(layer);
   linear(&Cost::projection, tokens, {g.heads * g.value_dim, dim});

@@ -22,7 +22,8 @@ struct Kind {
   /// All that are built with a mechanism, in order of depth.
   std::vector<AttentionLayer> (*layers)(const Dimensions& dims);
   Cost (*cost)(const Dimensions& dims);
-  bool compiles = true;  ///< whether fib compile takes it; checked by a test of the engine
+  bool compiles = true;         ///< whether fib compile takes it; checked by a test of the engine
+  bool reduces_tokens = false;  ///< whether tokens may become fewer from block to block
 };
 
 /// Each in the file of its kind.
@@ -57,6 +58,10 @@ struct LayerPlace {
 /// asked for where the model takes it there (`replaceable`) and the caller has not chosen other layers; elsewhere dense
 /// attention, in the form that was asked for if it was dense.
 AttentionLayer square_layer(const Dimensions& dims, bool replaceable, const LayerPlace& place);
+
+/// Tokens, class tokens included, that enter each block of a kind whose tokens may become fewer and, last, leave the
+/// last one.
+std::vector<int64_t> tokens_by_block(const Dimensions& dims);
 
 /// ConViT: the content part of gated positional attention, always dense and no part of attention_layers().
 AttentionLayer convit_local_layer(const Dimensions& dims);
@@ -96,6 +101,8 @@ class CostCounter {
   void attention(const AttentionLayer& layer);
   /// A layer with qkv from one linear map, and its projection.
   void self_attention(const AttentionLayer& layer, int64_t dim, bool qkv_bias = true);
+  /// The same where so many tokens go through the linear maps.
+  void self_attention(const AttentionLayer& layer, int64_t dim, int64_t tokens, bool qkv_bias);
   void mlp(int64_t tokens, int64_t dim, int64_t hidden);
   void head(int64_t dim, int64_t classes) { linear(&Cost::head, 1, {dim, classes}); }
   void macs(Part part, double count) { total_.*part += count; }

@@ -97,6 +97,8 @@ void check(const Dimensions& d) {
   attention::check_spec(d.options.attention);
   require(d.options.widths.empty() || d.row.kind->prunable,
           fmt::format("{} has no pruned form: those that have are {}", d.row.name, fmt::join(prunable_kinds(), ", ")));
+  require(!d.options.tokens || d.row.kind->reduces_tokens,
+          fmt::format("{}: its tokens cannot become fewer, got tokens {}", d.row.name, d.options.tokens.to_string()));
   check_frames(d);
   if (d.row.kind->check != nullptr) d.row.kind->check(d);
   check_layers(d);

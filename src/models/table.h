@@ -10,6 +10,7 @@
 
 #include "attention/geometry.h"
 #include "fibottention/pattern.h"
+#include "models/token_reduction.h"
 
 namespace fib::models {
 
@@ -104,6 +105,7 @@ struct Options {
   AttentionIn attention_in = AttentionIn::spatial;
   /// Those that take the attention asked for, by Geometry::layer, the others are dense; empty: all that can.
   std::vector<int64_t> attention_layers = {};
+  TokenReduction tokens = {};           ///< fewer of them from block to block
   std::vector<BlockWidth> widths = {};  ///< of a pruned model, one for each block; empty: the row's
   Pool pool = Pool::token;
   double dropout = 0.0;            ///< after the position embedding, the projections and inside the MLP

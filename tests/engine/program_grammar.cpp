@@ -101,7 +101,7 @@ class Grammar {
 
   void add_step() {
     Step s;
-    s.kind = static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::max_pool2d) + 1));
+    s.kind = static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::row_blocks)));
     s.function = static_cast<engine::Function>(choices_.below(often() ? 1 : 7));
     fill(s);
     program_.steps.push_back(std::move(s));
@@ -139,6 +139,14 @@ class Grammar {
         read(s, Role::x, {rows, size(), size()});
         return write(s, {rows});
       }
+      case StepKind::plan_merging:
+      case StepKind::plan_keeping:
+        return plan(s);
+      case StepKind::merge_tokens:
+      case StepKind::take_tokens:
+        return moved_tokens(s);
+      case StepKind::tell_tokens:
+        return facts(s);
       default:
         return rows(s);
     }
@@ -165,6 +173,32 @@ class Grammar {
     for (const Role role : {Role::q, Role::k, Role::v}) read(s, role, {1, g.heads, t, g.head_dim});
     write(s, {1, g.heads, t, g.value_dim});
     s.attributes = a;
+  }
+  void plan(Step& s) {
+    const int64_t n = size(), tokens = size(), cls = one_of<int64_t>({0, 1, 2, power(32)});
+    s.attributes = engine::TokenPlan{often() ? one_of<int64_t>({0, 0, 1, 8}) : odd_size(), cls};
+    if (s.kind == StepKind::plan_merging) {
+      read(s, Role::k, {n, size(), tokens, size()});
+      return write(s, {n, tokens});
+    }
+    read(s, Role::x, {n, tokens});
+    write(s, {n, often() ? tokens + cls % power(40) : size()});
+  }
+  void moved_tokens(Step& s) {
+    const int64_t n = size(), from = size(), to = size(), channels = size();
+    s.attributes = engine::TokenMerge{often()};
+    read(s, Role::x, {n, from, channels});
+    read(s, Role::y, {n, s.kind == StepKind::merge_tokens ? from : to});
+    if (s.kind == StepKind::merge_tokens && often()) read(s, Role::scale, {n, from});
+    write(s, {n, to, channels});
+  }
+  void facts(Step& s) {
+    const int64_t n = size(), height = size(), width = size(), tokens = size();
+    const auto first = static_cast<int64_t>(std::min<Wide>(Wide{height} * width + 1, power(50)));
+    const char* fact = one_of<const char*>({"sizes", "slots", "ranks", "order", "slot_bias", "no_such"});
+    s.attributes = engine::TokenFacts{fact, tokens, 1, height, width};
+    read(s, Role::x, {n, first});
+    write(s, {n, fact == std::string("slot_bias") ? first : tokens});
   }
   void matmul(Step& s) {
     const int64_t m = size(), k = size(), n = size();

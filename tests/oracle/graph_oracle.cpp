@@ -10,6 +10,7 @@
 
 #include "attention/registry.h"
 #include "oracle/attention_oracle.h"
+#include "oracle/token_oracle.h"
 
 namespace fib::test {
 namespace {
@@ -135,6 +136,25 @@ class Evaluation {
         return gather(out, [](const Index& i) { return i; });
       case Op::attention:
         return attention(out);
+      case Op::plan_merging:
+        return plan_merging(out);
+      case Op::plan_keeping:
+        return for_each_sample(out, [&](int64_t b) {
+          const auto& a = node_->as<engine::TokenPlan>();
+          return oracle_plan_keeping(sample(in(0), b), a.count, a.cls);
+        });
+      case Op::merge_tokens:
+        return merge_tokens(out);
+      case Op::take_tokens:
+        return gather(out, [&](Index i) {
+          i[1] = static_cast<int64_t>(at(in(1), {i[0], i[1]}));
+          return i;
+        });
+      case Op::tell_tokens:
+        return for_each_sample(out, [&](int64_t b) {
+          const auto& a = node_->as<engine::TokenFacts>();
+          return oracle_fact(a.fact, sample(in(0), b), a.tokens, a.cls, a.width);
+        });
     }
   }
 
@@ -267,6 +287,44 @@ class Evaluation {
       }
       return i;
     });
+  }
+
+  // ---- Fewer tokens -------------------------------------------------------------------------------------------------
+
+  static std::vector<double> sample(const Array& rows, int64_t b) {
+    const auto first = rows.data.begin() + b * rows.sizes[1];
+    return {first, first + rows.sizes[1]};
+  }
+
+  /// Each row of out [n,…] by `row(sample)`.
+  template <class Row>
+  static void for_each_sample(Array& out, const Row& row) {
+    for (int64_t b = 0; b < out.sizes[0]; ++b) std::ranges::copy(row(b), out.data.begin() + b * out.sizes[1]);
+  }
+
+  void plan_merging(Array& out) const {
+    const auto& a = node_->as<engine::TokenPlan>();
+    const Index& s = in(0).sizes;
+    for_each_sample(out, [&](int64_t b) {
+      return oracle_plan_merging(s[2], s[3], a.count, a.cls, [&](int64_t t, int64_t c) {
+        double sum = 0;
+        for (int64_t h = 0; h < s[1]; ++h) sum += at(in(0), {b, h, t, c});
+        return sum;
+      });
+    });
+  }
+
+  void merge_tokens(Array& out) const {
+    const bool mean = node_->as<engine::TokenMerge>().mean;
+    const int64_t last = out.sizes[1] - 1;
+    Array sums = array_of({out.sizes[0], out.sizes[1]});
+    for_each_index(in(1).sizes, [&](const Index& i) {
+      const auto to = static_cast<int64_t>(at(in(1), i));
+      const double weight = has(2) && (mean || to == last) ? at(in(2), i) : 1.0;
+      at(sums, {i[0], to}) += weight;
+      for (int64_t c = 0; c < out.sizes[2]; ++c) at(out, {i[0], to, c}) += weight * at(in(0), {i[0], i[1], c});
+    });
+    if (mean) for_each_index(out.sizes, [&](const Index& i) { at(out, i) /= at(sums, {i[0], i[1]}); });
   }
 
   // ---- Attention ----------------------------------------------------------------------------------------------------

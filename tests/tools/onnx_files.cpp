@@ -20,9 +20,10 @@ void save(const std::filesystem::path& file, const at::Tensor& t) {
 }
 
 /// BASE.onnx, BASE.images.npy and BASE.logits.npy.
-void write_files(const std::string& base, const std::string& name, const std::string& attention, AttentionForm form) {
+void write_files(const std::string& base, const std::string& name, const std::string& attention, AttentionForm form,
+                 const std::string& tokens = "") {
   const at::NoGradGuard no_grad;
-  const models::ModelPtr model = test::some_model(name, attention);
+  const models::ModelPtr model = test::some_model(name, attention, tokens);
   const at::Tensor images = test::noise_for(*model, 2);
   engine::write_onnx(engine::record(*model), base + ".onnx", {17, form, {}});
   save(base + ".images.npy", images);
@@ -42,6 +43,8 @@ int main(int argc, char** argv) {
   }
   for (const attention::MechanismInfo& m : attention::mechanisms())
     write_files(base("mini_vit " + m.name), "mini_vit", m.name, AttentionForm::smaller);
+  for (const auto& [attention, tokens] : test::reduced_attentions())
+    write_files(base("mini_vit " + attention + " " + tokens), "mini_vit", attention, AttentionForm::smaller, tokens);
   for (const AttentionForm form : {AttentionForm::gather, AttentionForm::mask}) {
     const std::string as = form == AttentionForm::mask ? " mask" : " gather";
     write_files(base("mini_vit grid" + as), "mini_vit", "fibottention:grid=3", form);

@@ -75,7 +75,7 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("FILE");
   add_engine_option(command, a.engine,
                     {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
-                     "--attention-layers", "--frames", "--pass", "--plot"});
+                     "--attention-layers", "--tokens", "--frames", "--pass", "--plot"});
   add_engine_limits(command, a.limits);
   command.footer(
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"

@@ -77,6 +77,7 @@ ModelRequest model_request(const ModelArguments& a) {
   request.attention = attention_text(a.attention);
   request.attention_in = a.place.attention_in;
   request.attention_layers = a.place.attention_layers;
+  request.tokens = a.place.tokens;
   request.data = a.data;
   request.resize = a.resize;
   request.crop = a.crop;

@@ -67,6 +67,7 @@ models::ModelCard card_of(const training::TrainedModel& model) {
   card.class_names = model.class_names;
   const models::Dimensions& dims = model.module->dimensions();
   card.attention_layers = models::layers_text(dims.options.attention_layers);
+  card.tokens = dims.options.tokens.to_string();
   if (!dims.takes_clips()) return card;
   card.frames = dims.frames(), card.attention_in = models::to_string(dims.options.attention_in);
   card.sampling_rate = model.view.clip.rate, card.crops = model.view.views;
@@ -82,6 +83,7 @@ training::TrainedModel random_model(const CompileArguments& a, int64_t resolutio
   if (!a.model.attention.attention.empty()) card.attention = attention_spec(a.model.attention).to_string();
   card.attention_in = a.model.place.attention_in;
   card.attention_layers = a.model.place.attention_layers;
+  card.tokens = models::TokenReduction::parse(a.model.place.tokens).to_string();
   if (resolution > 0) card.resolution = resolution;
   torch::manual_seed(0);
   training::TrainedModel model;

@@ -33,9 +33,11 @@ bool reads_a_file(const std::string& attention) {
 
 void check_bias(const NodeChecker& n, const Shape& bias) {
   const attention::Geometry& g = n.attributes<Attention>().geometry;
-  const bool good = bias.size() == 4 && !bias[0].batched && n.in(0)[0].count % bias[0].count == 0 &&
-                    (bias[1] == Dim{1} || bias[1] == Dim{g.heads}) && bias[2] == Dim{g.query_tokens()} &&
-                    bias[3] == Dim{g.key_tokens()};
+  const auto fits = [samples = n.in(0)[0]](const Dim& groups) {
+    return groups == samples || (!groups.batched && samples.count % groups.count == 0);
+  };
+  const bool good = bias.size() == 4 && fits(bias[0]) && (bias[1] == Dim{1} || bias[1] == Dim{g.heads}) &&
+                    bias[2] == Dim{g.query_tokens()} && bias[3] == Dim{g.key_tokens()};
   n.require(good, "the bias does not fit the layer");
 }
 

@@ -76,18 +76,23 @@ SelfAttention::SelfAttention(const SelfAttentionShape& shape, const AttentionLay
 
 at::Tensor SelfAttention::mixed(const at::Tensor& x, const at::Tensor& bias) {
   const attention::Geometry& g = mechanism_->geometry();
-  if (g.head_dim == g.value_dim) {
-    const at::Tensor qkv = qkv_->forward(x).view({x.size(0), x.size(1), 3, g.heads, g.head_dim});
-    return mechanism_->forward_packed(mask_.defined() ? qkv * mask_ : qkv, bias);
-  }
+  if (g.head_dim == g.value_dim) return mechanism_->forward_packed(packed(x), bias);
   attention::Inputs in = inputs(x);
   in.bias = bias;
   return mechanism_->forward(in);
 }
 
-at::Tensor SelfAttention::attend(const at::Tensor& x, const at::Tensor& bias) {
-  return at::dropout(proj_->forward(mixed(x, bias)), dropout_, is_training());
+at::Tensor SelfAttention::packed(const at::Tensor& x) {
+  const attention::Geometry& g = mechanism_->geometry();
+  const at::Tensor qkv = qkv_->forward(x).view({x.size(0), x.size(1), 3, g.heads, g.head_dim});
+  return mask_.defined() ? qkv * mask_ : qkv;
 }
+
+at::Tensor SelfAttention::projected(const at::Tensor& heads) {
+  return at::dropout(proj_->forward(heads), dropout_, is_training());
+}
+
+at::Tensor SelfAttention::attend(const at::Tensor& x, const at::Tensor& bias) { return projected(mixed(x, bias)); }
 
 void SelfAttention::set_mask(const at::Tensor& mask) {
   const attention::Geometry& g = mechanism_->geometry();
@@ -165,8 +170,8 @@ at::Tensor Block::forward(const at::Tensor& x) {
   const auto kept = [](const at::Tensor& t) { return at::GradMode::is_enabled() ? t : t.clone(); };
   const at::Tensor branch = attention_branch(x);
   if (watcher_ != nullptr && shows_branches_) *watcher_ = {kept(x), branch, {}};
-  const at::Tensor y = add_branch(x, drop_path(branch, drop_path_, is_training()));
-  const at::Tensor out = add_branch(y, drop_path(mlp_branch(y), drop_path_, is_training()));
+  const at::Tensor y = with_branch(x, branch);
+  const at::Tensor out = with_branch(y, mlp_branch(y));
   if (watcher_ != nullptr) watcher_->output = kept(out);
   return out;
 }

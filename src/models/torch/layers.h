@@ -93,6 +93,10 @@ class SelfAttention : public Mixer {
   attention::Inputs inputs(const at::Tensor& x);
   /// What the heads give for x, side by side and before the projection: [B,T,H·e].
   at::Tensor heads(const at::Tensor& x) { return mixed(x, {}); }
+  /// qkv [B,T,3,H,d] of x; of a mechanism whose q and k are as wide as v.
+  at::Tensor packed(const at::Tensor& x);
+  /// The block's branch, of what the heads give.
+  at::Tensor projected(const at::Tensor& heads);
   Linear& projection() { return *proj_; }
   const attention::MechanismPtr& mechanism() const { return mechanism_; }
   /// Factors [d] of the channels of q, k and v, the same in all heads; undefined: none. Throws std::invalid_argument
@@ -154,6 +158,10 @@ class Block : public torch::nn::Module {
   /// The two branches, without the addition: attention sees the input, the MLP the sum of it and attention's branch.
   at::Tensor attention_branch(const at::Tensor& x) { return attn_->forward(norm1_->forward(x)); }
   at::Tensor mlp_branch(const at::Tensor& y) { return mlp_->forward(norm2_->forward(y)); }
+  /// x and a branch, which is dropped now and then while training.
+  at::Tensor with_branch(const at::Tensor& x, const at::Tensor& branch) const {
+    return add_branch(x, drop_path(branch, drop_path_, is_training()));
+  }
   /// What the mixer is given for x.
   at::Tensor mixer_input(const at::Tensor& x) const { return norm1_->forward(x); }
 

@@ -49,19 +49,45 @@ at::Tensor Vit::embed(const at::Tensor& images) {
   return at::dropout(add_branch(x, pos_embed_), dimensions().options.dropout, is_training());
 }
 
-at::Tensor Vit::encoded(const at::Tensor& images) {
-  at::Tensor x = embed(images);
-  for (const auto& block : blocks_) x = block->forward(x);
-  return x;
+/// The block's forward with fewer tokens for its MLP.
+TokenReducer::Tokens Vit::reduced_by_block(size_t i, const TokenReducer::Tokens& tokens) {
+  Block& block = *blocks_[i];
+  SelfAttention& attention = *attentions_[i];
+  attention::Mechanism& mechanism = *attention.mechanism();
+  const TokenReducer reducer(dimensions(), static_cast<int64_t>(i));
+  const at::Tensor qkv = attention.packed(block.mixer_input(tokens.x));  // [B,T,3,H,d]
+  const at::Tensor branch = attention.projected(reducer.attend(mechanism, qkv, tokens.owner));
+  const at::Tensor y = block.with_branch(tokens.x, branch);
+  const auto [left, owner] = reducer.reduced({y, tokens.owner}, qkv, mechanism.geometry().score_scale());
+  return {block.with_branch(left, block.mlp_branch(left)), owner};
 }
 
-at::Tensor Vit::tokens(const at::Tensor& images) { return normed(encoded(images)); }
+TokenReducer::Tokens Vit::encoded(const at::Tensor& images) {
+  TokenReducer::Tokens tokens{embed(images), {}};
+  for (size_t i = 0; i < blocks_.size(); ++i)
+    tokens = dimensions().options.tokens ? reduced_by_block(i, tokens)
+                                         : TokenReducer::Tokens{blocks_[i]->forward(tokens.x), {}};
+  return tokens;
+}
+
+at::Tensor Vit::tokens(const at::Tensor& images) { return normed(encoded(images).x); }
+
+/// Merged patches count as many.
+at::Tensor Vit::mean_of_patches(const TokenReducer::Tokens& tokens) const {
+  const int64_t left = tokens.x.size(1) - kClassTokens;
+  at::Tensor patches = tokens.x.narrow(1, kClassTokens, left);  // [B,N,D]
+  if (!tokens.owner.defined()) return patches.mean(1);
+  const at::Tensor weights = TokenReducer(dimensions(), dimensions().row.depth - 1).weights(tokens.owner);
+  if (!weights.defined()) return patches.mean(1);
+  const double share = static_cast<double>(left) / static_cast<double>(dimensions().grid().tokens());
+  return (patches * weights.narrow(1, kClassTokens, left).unsqueeze(2)).mean(1) * share;
+}
 
 /// A norm acts on each token by itself, so only the token that is looked at needs it.
 at::Tensor Vit::features(const at::Tensor& images) {
-  const at::Tensor x = encoded(images);
-  if (dimensions().options.pool == Pool::token) return norm_->forward(x.select(1, 0));
-  return fc_norm_->forward(x.narrow(1, kClassTokens, x.size(1) - kClassTokens).mean(1));
+  const TokenReducer::Tokens tokens = encoded(images);
+  if (dimensions().options.pool == Pool::token) return norm_->forward(tokens.x.select(1, 0));
+  return fc_norm_->forward(mean_of_patches(tokens));
 }
 
 std::vector<attention::MechanismPtr> Vit::attentions() const {

@@ -4,6 +4,7 @@
 
 #include "models/torch/layers.h"
 #include "models/torch/model.h"
+#include "models/torch/token_reducer.h"
 
 namespace fib::models {
 
@@ -32,7 +33,9 @@ class Vit final : public Model {
   void initialize();
   at::Tensor embed(const at::Tensor& images);
   /// After all blocks, before the norm.
-  at::Tensor encoded(const at::Tensor& images);
+  TokenReducer::Tokens encoded(const at::Tensor& images);
+  TokenReducer::Tokens reduced_by_block(size_t i, const TokenReducer::Tokens& tokens);
+  at::Tensor mean_of_patches(const TokenReducer::Tokens& tokens) const;
   at::Tensor normed(const at::Tensor& x) { return norm_ ? norm_->forward(x) : x; }
 
   at::Tensor cls_token_, pos_embed_;

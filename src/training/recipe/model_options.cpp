@@ -20,6 +20,7 @@ models::Options model_options(const Recipe& recipe, const DataShape& data) {
           .frames = unless_zero(recipe.model.frames),
           .attention_in = models::attention_in_of(recipe.model.attention_in),
           .attention_layers = models::parse_layers(recipe.model.attention_layers),
+          .tokens = models::TokenReduction::parse(recipe.model.tokens),
           .widths = {},
           .pool = recipe.model.pool == "mean" ? models::Pool::mean : models::Pool::token,
           .dropout = recipe.model.dropout,
@@ -33,6 +34,7 @@ models::ModelCard recipe_card(const Recipe& recipe) {
   card.model = recipe.model.name;
   card.attention = AttentionSpec::parse(recipe.model.attention).to_string();
   card.attention_layers = models::layers_text(models::parse_layers(recipe.model.attention_layers));
+  card.tokens = models::TokenReduction::parse(recipe.model.tokens).to_string();
   card.resolution = recipe.model.resolution;
   card.patch = recipe.model.patch;
   card.pool = recipe.model.pool;

@@ -27,6 +27,8 @@ OptionRows<ModelSettings> ModelSettings::rows() {
        models::attention_in_names()},
       {"attention_layers", &M::attention_layers,
        "that take it, counted from 0, such as 0-5,9; the others are dense; empty: all"},
+      {"tokens", &M::tokens,
+       "fewer of them from block to block, of ViT and DeiT: tome:r=N or evit:keep=SHARE,at=BLOCK,…; empty: all"},
       {"resolution", &M::resolution, "side of the images in pixels; 0: the model's own", kSide},
       {"patch", &M::patch, "side of a patch in pixels; 0: the model's own", kSide},
       {"frames", &M::frames, "of a clip; 0: the model's own", kFrames},

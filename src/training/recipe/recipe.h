@@ -19,6 +19,7 @@ struct ModelSettings {
   std::string attention = "fibottention";
   std::string attention_in = "spatial";
   std::string attention_layers;
+  std::string tokens;
   int64_t resolution = 0;
   int64_t patch = 0;
   int64_t frames = 0;

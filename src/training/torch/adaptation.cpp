@@ -118,6 +118,7 @@ models::ModelPtr make_student(const Recipe& recipe, const models::Model& teacher
   options.classes = dims.row.classes;
   options.attention = AttentionSpec::parse(recipe.model.attention);
   options.attention_layers = models::parse_layers(recipe.model.attention_layers);
+  options.tokens = models::TokenReduction::parse(recipe.model.tokens);
   options.dropout = recipe.model.dropout;
   options.attention_dropout = recipe.model.attention_dropout;
   options.drop_path = recipe.model.drop_path;
@@ -192,6 +193,12 @@ AdaptationTask::AdaptationTask(const Recipe& recipe, models::ModelPtr student, T
   if (recipe.adapt.features > 0 && blocks_of(*model()).empty())
     throw std::invalid_argument(fmt::format("the blocks of {} cannot be compared: adapt_features must be 0, got {}",
                                             recipe.model.name, recipe.adapt.features));
+  const bool by_token = recipe.adapt.features > 0 || recipe.adapt.fade_fraction > 0 || recipe.adapt.ridge_images > 0 ||
+                        recipe.adapt.branch_epochs > 0;
+  if (!recipe.model.tokens.empty() && by_token)
+    throw std::invalid_argument(
+        "a model with fewer tokens follows the dense one by its logits alone: it needs adapt_features, "
+        "adapt_fade_fraction, adapt_ridge and adapt_branch_epochs 0");
   if (recipe.adapt.fade_fraction > 0 && recipe.adapt.ridge_images > 0)
     throw std::invalid_argument(
         "adapt_ridge fits the projections to the sparse attention as it ends: it needs adapt_fade_fraction 0");

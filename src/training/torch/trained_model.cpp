@@ -61,6 +61,7 @@ ModelCard card_of(const ModelRequest& request) {
   if (!request.attention.empty()) card.attention = AttentionSpec::parse(request.attention).to_string();
   card.attention_in = request.attention_in;
   card.attention_layers = models::layers_text(models::parse_layers(request.attention_layers));
+  card.tokens = models::TokenReduction::parse(request.tokens).to_string();
   card.resolution = request.crop;
   card.mean = request.mean;
   card.std = request.std;
@@ -85,6 +86,7 @@ std::vector<std::string> contradictions(const ModelRequest& request, const Model
   compare("model", asked.model, weights.model);
   compare("attention", asked.attention, weights.attention);
   compare("attention in layers", asked.attention_layers, weights.attention_layers);
+  compare("tokens", asked.tokens, weights.tokens);
   compare("resolution", asked.resolution, weights.resolution);
   compare("mean", text(spread(asked.mean, weights.mean.size())), text(weights.mean));
   compare("std", text(spread(asked.std, weights.std.size())), text(weights.std));

@@ -29,7 +29,7 @@ struct ModelRequest {
   std::filesystem::path run = {};      ///< a run directory, or
   std::string checkpoint = "best";     ///< (of the run: best, model or ema)
   std::filesystem::path weights = {};  ///< a file
-  std::string model = {}, attention = {}, attention_in = {}, attention_layers = {};
+  std::string model = {}, attention = {}, attention_in = {}, attention_layers = {}, tokens = {};
   std::string data = {};                   ///< the test set; a run has its own, otherwise there is none
   int64_t resize = 0, crop = 0;            ///< the shorter side before the crop, and the crop
   std::vector<float> mean = {}, std = {};  ///< one number for all channels, or one for each

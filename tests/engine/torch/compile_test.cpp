@@ -31,9 +31,10 @@ at::Tensor logits_of(models::Model& model, const at::Tensor& samples, Precision 
 }
 
 /// The largest difference from what the module gives, over its largest logit.
-double error_of(const std::string& name, const std::string& attention, Precision precision = Precision::f32) {
+double error_of(const std::string& name, const std::string& attention, Precision precision = Precision::f32,
+                const std::string& tokens = "") {
   const at::NoGradGuard no_grad;
-  const models::ModelPtr model = test::some_model(name, attention);
+  const models::ModelPtr model = test::some_model(name, attention, tokens);
   const at::Tensor samples = test::noise_for(*model, 2), wanted = model->forward(samples);
   const at::Tensor worst = (logits_of(*model, samples, precision) - wanted).abs().max();
   return (worst / wanted.abs().max()).item<double>();
@@ -59,6 +60,11 @@ TEST(Compile, gives_the_module_s_logits_with_neighbors_and_summaries) {
     EXPECT_LT(error_of("mini_vit", spec, Precision::bf16), 0.05) << spec;
     EXPECT_LT(error_of("mini_vit", spec, Precision::int8), 0.05) << spec;
   }
+}
+
+TEST(Compile, gives_the_module_s_logits_with_fewer_tokens) {
+  for (const auto& [attention, tokens] : test::reduced_attentions())
+    EXPECT_LT(error_of("mini_vit", attention, Precision::f32, tokens), 2e-5) << attention << " " << tokens;
 }
 
 TEST(Compile, is_near_in_low_precision) {

@@ -73,6 +73,13 @@ TEST(Onnx, takes_neighbors_and_summaries_in_both_forms) {
   }
 }
 
+TEST(Onnx, takes_fewer_tokens) {
+  for (const auto& [attention, tokens] : test::reduced_attentions()) {
+    const Graph graph = record(*test::some_model("mini_vit", attention, tokens));
+    EXPECT_NO_THROW(exported(graph)) << attention << " " << tokens;
+  }
+}
+
 TEST(Onnx, holds_a_mask_once_for_layers_that_share_it) {
   const OnnxOptions masks{17, AttentionForm::mask, {}};
   EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention:permute=none"), masks), "mask"), 1);

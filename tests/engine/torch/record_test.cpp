@@ -57,6 +57,14 @@ TEST(Record, gives_the_module_s_logits_for_every_mechanism) {
   EXPECT_LT(error_of(*model, record(*model), 1), 2e-5);
 }
 
+TEST(Record, gives_the_module_s_logits_with_fewer_tokens) {
+  for (const auto& [attention, tokens] : test::reduced_attentions()) {
+    SCOPED_TRACE(attention + " " + tokens);
+    const models::ModelPtr model = test::some_model("mini_vit", attention, tokens);
+    EXPECT_LT(error_of(*model, record(*model), 3), 2e-5);
+  }
+}
+
 TEST(Record, leaves_the_number_of_images_open) {
   for (const std::string& name : test::minis()) {
     SCOPED_TRACE(name);

@@ -9,9 +9,11 @@
 
 namespace fib::test {
 
-inline models::ModelPtr some_model(const std::string& name, const std::string& attention) {
+inline models::ModelPtr some_model(const std::string& name, const std::string& attention,
+                                   const std::string& tokens = "") {
   torch::manual_seed(7);
   models::Options options;
+  options.tokens = models::TokenReduction::parse(tokens);
   options.attention = AttentionSpec::parse(attention);
   models::ModelPtr model = models::make(name, options);
   model->eval();
@@ -28,6 +30,20 @@ inline at::Tensor noise_for(const models::Model& model, int64_t batch) {
   std::vector<int64_t> sizes = model.dimensions().sample_shape();
   sizes.insert(sizes.begin(), batch);
   return at::randn(sizes);
+}
+
+/// An attention and a reduction of tokens, in every way in which the two meet.
+inline const std::vector<std::pair<std::string, std::string>>& reduced_attentions() {
+  static const std::vector<std::pair<std::string, std::string>> list = {
+      {"full", "tome:r=9"},
+      {"full", "evit:keep=0.6,at=0,2"},
+      {"topk:k=9", "tome:r=9"},
+      {"fibottention", "tome:r=9"},
+      {"fibottention", "tome:r=9,distance=original"},
+      {"fibottention:wmin=2", "evit:keep=0.6,at=0,1"},
+      {"fibottention-modified", "evit:keep=0.6,at=0,1,distance=original"},
+      {"fibottention:grid=3", "tome:r=9,distance=original"}};
+  return list;
 }
 
 /// A small model of every kind.
