@@ -101,6 +101,12 @@ bench: build ## Our kernel beside dense attention and memcpy, one run
 	$(FIB) bench attention --tokens 196 --batch 8 --backward
 	$(FIB) bench attention --tokens 784,4096 --backward
 
+.PHONY: results
+results: deps ## Write the tables and drawings of the documents anew, from docs/results/*.json
+	@[[ -e build/build.ninja ]] || cmake --preset release -DFIB_BUILD_TESTS=OFF
+	cmake --build build --target draw-results
+	scripts/results-tables.py --draw build/src/draw-results
+
 .PHONY: explorer
 explorer: ## Build docs/explorer/index.html: the patterns in a browser, from the same code
 	@scripts/install-deps.sh explorer

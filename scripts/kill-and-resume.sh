@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Kills a training run at random moments, every second time while it writes a file, fills its disk, resumes it each
-# time, and compares what is left at the end with a run that nobody disturbed: all bits must agree.
+# time, and compares what is left at the end with a run without interruption: all bits must agree.
 # Usage: scripts/kill-and-resume.sh [KILLS=20] [PROCESSES=1]
 set -euo pipefail
 cd "$(dirname "$0")/.."

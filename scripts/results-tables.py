@@ -5,16 +5,19 @@ the machine and the command that they come from.
 
 scripts/results-tables.py            writes every block  <!-- table NAME -->  …  <!-- end table -->  of docs/*.md anew
 scripts/results-tables.py --check    writes nothing, and fails where a table is not what its file says
+scripts/results-tables.py --draw TOOL    writes tables, and with the program draw-results the drawings too: make results
 
 NAME is that of a file in docs/results. A file holds runs as `fib runs --json` gives them, which become a row for each
 attention with its seeds, interval and paired test; or {"columns": [{"title", "format"}], "rows": [[…]]}, where a column
-without a format holds text and null is shown as the column's "none", by default a dash.
+without a format holds text and null is shown as the column's "none", by default a dash. "drawings" says what is drawn of
+a file, see src/tools/draw_results.cpp.
 """
 
 import json
 import pathlib
 import re
 import statistics
+import subprocess
 import sys
 import tomllib
 
@@ -68,7 +71,7 @@ def against_full(name, groups, summary):
 
 
 def runs_table(data):
-    groups, summary = run_groups(data["rows"]), {s["name"]: s for s in data["over_seeds"]}
+    groups, summary = run_groups(data["rows"]), {s["name"]: s for s in data.get("over_seeds", [])}
     shares = {row["attention"]: row["pair_share"] for row in data["rows"]}
     seeds = sorted({row["seed"] for row in data["rows"]})
     paper = papers_top1(data["rows"][0]["data"])
@@ -81,7 +84,7 @@ def runs_table(data):
         cells = [f"`{name}`", f"{100 * shares[name]:.1f} %"]
         cells += [f"{groups[name][s]:.2f}" if s in groups[name] else "–" for s in seeds]
         if len(seeds) > 1:
-            group = summary[name]
+            group = summary.get(name, {"mean": statistics.mean(groups[name].values())})
             half = f" ± {group['half_width_95']:.2f}" if "half_width_95" in group else ""
             cells.append(f"{group['mean']:.2f}{half}")
         rows.append([*cells, against_full(name, groups, summary), str(paper.get(name, "–"))])
@@ -97,7 +100,9 @@ def table(name, page):
 
 
 def main():
-    if sys.argv[1:] not in ([], ["--check"]):
+    arguments = sys.argv[1:]
+    draws = len(arguments) == 2 and arguments[0] == "--draw"
+    if arguments not in ([], ["--check"]) and not draws:
         sys.exit(__doc__)
     stale = []
     for page in sorted((ROOT / "docs").glob("*.md")):
@@ -106,9 +111,12 @@ def main():
         if fresh == text:
             continue
         stale.append(page.name)
-        if not sys.argv[1:]:
+        if arguments != ["--check"]:
             page.write_text(fresh)
-    if stale and sys.argv[1:]:
+    if draws:
+        files = sorted((ROOT / "docs/results").glob("*.json"))
+        subprocess.run([arguments[1], *files, ROOT / "docs/images"], check=True)
+    if stale and arguments == ["--check"]:
         sys.exit(f"results-tables: not what docs/results says: {', '.join(stale)}; run scripts/results-tables.py")
 
 

@@ -37,7 +37,7 @@ rows_of_cifar10-whole() {
 
 # Fibottention computes 8,160 pairs of patch tokens in six heads. Longformer, BigBird and random are set to exactly as many, the
 # others to the nearest: 7,996 modified, 8,166 sparse-transformer, 9,288 local, 8,232 top-k and the ranks of Linformer and
-# Efficient Attention (fib pattern --heads 6 --attention NAME --match-pairs fibottention tells them).
+# Efficient Attention (fib pattern --heads 6 --attention NAME --match-pairs fibottention).
 rows_of_cifar10-equal-pairs() {
   local seed attention
   for seed in 0 1 2 3 4; do

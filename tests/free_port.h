@@ -16,7 +16,7 @@ inline sockaddr_in loopback(int port) {
   return address;
 }
 
-/// A port of this host that nobody listens on.
+/// A port of this host that is free.
 inline int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = loopback(0);

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "attention/pattern_spec.h"
 #include "attention/registry.h"
 
 namespace fib::attention {

@@ -16,9 +16,10 @@ double all_pairs(const Geometry& g) {
 }
 
 /// Pairs that each cost d for the score and e for the value.
-Cost cost_of_pairs(const Geometry& g, int64_t pairs, double pruning_ratio) {
+Cost cost_of_pairs(const Geometry& g, int64_t pairs, int64_t patch_pairs, double pruning_ratio) {
   Cost c;
   c.pairs = pairs;
+  c.patch_pairs = patch_pairs;
   c.pruning_ratio = pruning_ratio;
   c.pruning_ratio_with_cls = 1.0 - static_cast<double>(pairs) / all_pairs(g);
   c.score_macs = all_pairs(g) * (1.0 - pruning_ratio) * static_cast<double>(g.head_dim);
@@ -27,13 +28,18 @@ Cost cost_of_pairs(const Geometry& g, int64_t pairs, double pruning_ratio) {
   return c;
 }
 
+/// Where every query has `keys` of them.
+Cost cost_of_keys(const Geometry& g, int64_t keys, double pruning_ratio) {
+  return cost_of_pairs(g, g.heads * g.query_tokens() * keys, g.heads * g.query_grid.tokens() * keys, pruning_ratio);
+}
+
 // ---- Support sets: a row of patterns/ is all that one needs ---------------------------------------------------------
 
 const char* const kMaskingKey = "masking";
 
 Cost support_cost(const AttentionSpec& spec, const Geometry& g) {
   const SupportSet support = layer_support(spec, g);
-  Cost c = cost_of_pairs(g, support.pairs(), support.pruning_ratio());
+  Cost c = cost_of_pairs(g, support.pairs(), support.patch_pairs(), support.pruning_ratio());
   // Every key and value is added to its tile's mean once.
   if (support.summaries())
     c.executed_macs += static_cast<double>(g.heads * support.patches() * (g.head_dim + g.value_dim));
@@ -62,7 +68,8 @@ MechanismInfo support_set(const PatternInfo& pattern) {
 // ---- The others -----------------------------------------------------------------------------------------------------
 
 Cost full_cost(const AttentionSpec&, const Geometry& g) {
-  return cost_of_pairs(g, static_cast<int64_t>(all_pairs(g)), 0.0);
+  return cost_of_pairs(g, static_cast<int64_t>(all_pairs(g)), g.heads * g.query_grid.tokens() * g.key_grid.tokens(),
+                       0.0);
 }
 
 const char* const kPathKey = "path";
@@ -84,8 +91,7 @@ MechanismInfo full() {
 /// Which keys are the largest is known only once all scores are: top-k saves nothing there.
 Cost topk_cost(const AttentionSpec& spec, const Geometry& g) {
   const int64_t k = std::min(integer_option(spec, "k", 1, g.key_grid.tokens()), g.key_tokens());
-  Cost c = cost_of_pairs(g, g.heads * g.query_tokens() * k,
-                         1.0 - static_cast<double>(k) / static_cast<double>(g.key_tokens()));
+  Cost c = cost_of_keys(g, k, 1.0 - static_cast<double>(k) / static_cast<double>(g.key_tokens()));
   c.score_macs = all_pairs(g) * static_cast<double>(g.head_dim);
   c.executed_macs = c.score_macs + c.value_macs;
   return c;
@@ -103,7 +109,7 @@ MechanismInfo topk() {
 Cost linformer_cost(const AttentionSpec& spec, const Geometry& g) {
   const int64_t k = integer_option(spec, "k", 1, g.key_grid.tokens());
   const int64_t pairs = g.heads * g.query_tokens() * k;
-  Cost c = cost_of_pairs(g, pairs, 1.0 - static_cast<double>(k) / static_cast<double>(g.key_grid.tokens()));
+  Cost c = cost_of_keys(g, k, 1.0 - static_cast<double>(k) / static_cast<double>(g.key_grid.tokens()));
   c.score_macs = static_cast<double>(pairs * g.head_dim);
   c.value_macs = static_cast<double>(pairs * g.value_dim);
   c.executed_macs += static_cast<double>(g.heads * k * g.key_tokens() * (g.head_dim + g.value_dim));
@@ -131,8 +137,7 @@ int64_t efficient_dim(const AttentionSpec& spec, const Geometry& g) {
 Cost efficient_cost(const AttentionSpec& spec, const Geometry& g) {
   const int64_t dim = efficient_dim(spec, g);
   const double tokens = static_cast<double>(g.query_tokens()) * static_cast<double>(g.key_tokens());
-  Cost c =
-      cost_of_pairs(g, g.heads * g.query_tokens() * dim, 1.0 - static_cast<double>(g.key_grid.tokens() * dim) / tokens);
+  Cost c = cost_of_keys(g, dim, 1.0 - static_cast<double>(g.key_grid.tokens() * dim) / tokens);
   c.score_macs = static_cast<double>(g.heads * g.key_tokens() * dim * g.value_dim);
   c.value_macs = static_cast<double>(g.heads * g.query_tokens() * dim * g.value_dim);
   c.executed_macs = c.score_macs + c.value_macs;

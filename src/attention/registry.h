@@ -17,6 +17,7 @@ namespace fib::attention {
 /// What a mechanism costs in one layer and for one sample, counted without running it.
 struct Cost {
   int64_t pairs = 0;                  ///< (query, key) weights that are formed, over all heads and tokens
+  int64_t patch_pairs = 0;            ///< the same of patch tokens alone, |Ω|: what the paper counts
   double pruning_ratio = 0;           ///< over the patch tokens (the paper's 98.01 %)
   double pruning_ratio_with_cls = 0;  ///< over all tokens
   double score_macs = 0;              ///< of QKᵀ as the paper counts: all T² pairs times the share not pruned
@@ -78,5 +79,9 @@ bool same_pairs_in_every_layer(const AttentionSpec& spec);
 /// The support set of one layer. Where the grids differ it is made on the coarse grid, the elementwise minimum of both:
 /// a pair is kept if the cells of its tokens are (this rule is ours; equal grids reduce to the paper).
 SupportSet layer_support(const AttentionSpec& spec, const Geometry& geometry);
+
+/// The same mechanism as the registry of patterns knows it, checked and without `masking`: what is outside a support is
+/// not its business.
+AttentionSpec pattern_spec(const AttentionSpec& spec);
 
 }  // namespace fib::attention

@@ -181,6 +181,21 @@ std::vector<AttentionSpec> attention_specs(const AttentionListArguments& a) {
   return distinct;
 }
 
+CLI::Option* add_match_pairs(CLI::App& app, std::string& target) {
+  return app
+      .add_option("--match-pairs", target,
+                  "give the attention as many pairs as this one has, as nearly as can be: sets its w, random, k, dim, "
+                  "ratio, stride or wmax")
+      ->type_name("SPEC");
+}
+
+std::optional<AttentionSpec> target_of(const std::string& match_pairs) {
+  if (match_pairs.empty()) return std::nullopt;
+  AttentionSpec target = AttentionSpec::parse(match_pairs);
+  attention::check_spec(target);
+  return target;
+}
+
 void add_attention_place_options(CLI::App& app, PlaceArguments& a) {
   add_choice(app, "--attention-in", a.attention_in, models::attention_in_names(),
              "of a model for clips: which attention is this one; joint is over all patches of all frames");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,11 @@ void add_attention_options(CLI::App& app, AttentionArguments& arguments);
 
 /// The shorthands merged into --attention; throws std::invalid_argument for a key given both ways.
 AttentionSpec attention_spec(const AttentionArguments& arguments);
+
+/// --match-pairs, which sets an attention's pairs to those of another.
+CLI::Option* add_match_pairs(CLI::App& app, std::string& target);
+/// Empty text is none; throws std::invalid_argument for a mechanism that does not exist.
+std::optional<AttentionSpec> target_of(const std::string& match_pairs);
 
 /// Where in a model the attention stands; what is not given is told by the weights, or is the model's own.
 struct PlaceArguments {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "analysis/ablations/plan.h"
+#include "cli/output.h"
 #include "report/manual/manual.h"
+#include "report/pattern_summary.h"
 #include "training/recipe/options.h"
 #include "training/recipe/recipe_files.h"
 
@@ -70,7 +73,7 @@ bool is_listed(const RecipeArguments& arguments, const std::string& key, RecipeH
 }
 
 void group_attention(CLI::App& app, bool listed) {
-  for (const char* name : {"--attention", "--wmin", "--wmax", "--modified"})
+  for (const char* name : {"--attention", "--wmin", "--wmax", "--modified", "--match-pairs"})
     app.get_option(name)->group(listed ? group_of("model") : report::kUnlisted);
 }
 
@@ -91,6 +94,7 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
           ""))
       ->type_name("RECIPE");
   add_attention_options(app, arguments.attention);
+  add_match_pairs(app, arguments.match_pairs);
   group_attention(app, is_listed(arguments, "attention", help));
   for (const Option& option : training::options()) {
     // --threads is understood by every command, --attention has shorthands.
@@ -109,7 +113,18 @@ Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
   AttentionArguments attention = arguments.attention;
   if (!given(arguments, "--attention")) attention.attention = base.model.attention;
   base.model.attention = attention_spec(attention).to_string();
+  if (const auto target = target_of(arguments.match_pairs))
+    base.model.attention = ablations::match_pairs(base, *target).attention.to_string();
   return base;
+}
+
+void say_matched_pairs(const RecipeArguments& arguments, Recipe recipe) {
+  if (arguments.match_pairs.empty()) return;
+  const AttentionSpec attention = AttentionSpec::parse(recipe.model.attention);
+  const int64_t pairs = ablations::image_cost(recipe).patch_pairs;
+  recipe.model.attention = arguments.match_pairs;
+  const int64_t wanted = ablations::image_cost(recipe).patch_pairs;
+  say(report::equal_pairs_text({attention, pairs, wanted}, arguments.match_pairs));
 }
 
 void add_train_options(CLI::App& command, TrainArguments& arguments, RecipeHelp help) {

@@ -14,6 +14,7 @@ namespace fib::cli {
 struct RecipeArguments {
   std::string recipe;  ///< a TOML file; empty: none
   AttentionArguments attention;
+  std::string match_pairs = {};  ///< the attention whose number of pairs the recipe's is to have; empty: none
   std::vector<std::pair<const training::Option*, std::string>> given;  ///< as typed
   const CLI::App* app = nullptr;
   std::vector<std::string> listed = {};  ///< keys that the command's help lists though their defaults are the usual
@@ -28,6 +29,9 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const trainin
 /// The file's values, then those of the command line, on top of `base`. Throws std::invalid_argument for what an option
 /// does not accept.
 training::Recipe recipe_of(const RecipeArguments& arguments, training::Recipe base);
+
+/// Both counts, on standard error, where pairs were matched.
+void say_matched_pairs(const RecipeArguments& arguments, training::Recipe recipe);
 
 // ---- Commands that train
 

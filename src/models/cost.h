@@ -31,6 +31,7 @@ struct Cost {
   double head = 0;
   double pruning_ratio = 0;  ///< of the patch tokens' pairs, mean over the layers that take the attention asked for
   double pruning_ratio_by_cost = 0;  ///< the same, each layer weighing what its attention costs when dense
+  int64_t patch_pairs = 0;           ///< of those layers, over heads and windows: (query, key) pairs of patch tokens
   int64_t tokens = 0;                ///< of the first block, class tokens included
   int64_t parameters = 0;
 

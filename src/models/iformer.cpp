@@ -89,7 +89,7 @@ void count_stem(CostCounter& count, const Dimensions& d) {
   conv_norm(count, &Cost::patch_embed, second.tokens(), {4 * half, d.row.dim});
 }
 
-void count_attention(CostCounter& count, const AttentionLayer& layer, int64_t dim) {
+void count_iformer_attention(CostCounter& count, const AttentionLayer& layer, int64_t dim) {
   const int64_t tokens = layer.geometry.query_tokens(), qk = layer.geometry.head_dim;
   for (int64_t channels : {qk, qk, 2 * dim}) conv_norm(count, &Cost::qkv, tokens, {dim, channels});
   count.attention(layer);
@@ -116,7 +116,7 @@ Cost iformer_cost(const Dimensions& d) {
     if (s > 0) conv_norm(count, &Cost::patch_embed, grid[s].tokens(), {d.row.stages[s - 1].dim, stage.dim, 3});
     for (char letter : stage.layout) {
       if (letter == 'a') {
-        count_attention(count, *layer++, stage.dim);
+        count_iformer_attention(count, *layer++, stage.dim);
       } else {
         count_convolutions(count, d.row, letter, stage.dim, grid[s].tokens());
       }

@@ -87,6 +87,7 @@ void CostCounter::attention(const AttentionLayer& layer) {
   const attention::Geometry& g = layer.geometry;
   const double dense = samples * static_cast<double>(g.heads * g.query_tokens() * g.key_tokens()) *
                        static_cast<double>(g.head_dim + g.value_dim);
+  total_.patch_pairs += layer.samples * cost.patch_pairs;
   pruned_ += cost.pruning_ratio;
   pruned_macs_ += dense * cost.pruning_ratio;
   dense_macs_ += dense;

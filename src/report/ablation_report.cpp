@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
-#include "analysis/ablations/results.h"
+#include "analysis/ablations/plan.h"
 #include "report/fields.h"
 #include "report/plot.h"
 #include "report/run_comparison.h"
@@ -52,6 +53,27 @@ std::string measured_text(const analysis::Estimate& e) {
   return fmt::format("{:.2f} ± {:.2f}", e.mean, e.deviation);
 }
 
+/// As it is trained: with the option that was set where pairs were matched.
+std::string attention_of(const Ablation& a, const std::vector<Run>& runs, size_t row) {
+  const auto& matched = first_run(runs, row).matched;
+  return matched ? matched->attention.to_string() : a.rows[row].attention;
+}
+
+ordered_json wanted_pairs(const std::vector<Run>& runs, size_t row) {
+  const auto& matched = first_run(runs, row).matched;
+  return matched ? ordered_json(matched->wanted) : ordered_json();
+}
+
+/// Of the rows whose pairs were matched, what they were matched to: one number for each model.
+std::string matched_note(const std::vector<Run>& runs) {
+  std::set<int64_t> wanted;
+  for (const Run& run : runs)
+    if (run.matched) wanted.insert(run.matched->wanted);
+  std::vector<std::string> numbers;
+  for (const int64_t pairs : wanted) numbers.push_back(grouped(pairs));
+  return numbers.empty() ? "" : fmt::format(" Matched as nearly as can be to {}.", fmt::join(numbers, " and "));
+}
+
 bool has_seeds(const std::vector<Run>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const Run& run) { return run.recipe.run.seed != 0; });
 }
@@ -90,9 +112,10 @@ bool has_paper_shares(const Ablation& a) {
   return std::ranges::any_of(a.rows, [](const AblationRow& row) { return row.paper_pruned.has_value(); });
 }
 
-/// What the model prunes, and beside it the paper's share where its table has one.
+/// What the model computes and prunes, and beside it the paper's share where its table has one.
 std::vector<std::string> pruned_cells(const Ablation& a, const AblationRow& row, const models::Cost& cost) {
-  std::vector<std::string> cells = {share_text(cost.pruning_ratio), share_text(cost.pruning_ratio_by_cost)};
+  std::vector<std::string> cells = {grouped(cost.patch_pairs), share_text(cost.pruning_ratio),
+                                    share_text(cost.pruning_ratio_by_cost)};
   if (has_paper_shares(a)) cells.push_back(row.paper_pruned ? share_text(*row.paper_pruned) : kNoValue);
   return cells;
 }
@@ -180,7 +203,8 @@ ordered_json paper_json(const Ablation& a, const AblationRow& row) {
 
 std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
   using enum Table::Align;
-  std::vector<Table::Column> columns = {{"row"}, {"attention"}, {"pruned, mean", right}, {"by cost", right}};
+  std::vector<Table::Column> columns = {
+      {"row"}, {"attention"}, {"pairs", right}, {"pruned, mean", right}, {"by cost", right}};
   if (has_paper_shares(a)) columns.push_back({"the paper's", right});
   const std::string rival = a.backbones.empty() ? a.rows[ablations::baseline_row(a, 0)].label : "full attention";
   for (const std::string& data : data_of(runs)) {
@@ -194,7 +218,7 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
   for (size_t r = 0; r < a.rows.size(); ++r) {
     const AblationRow& row = a.rows[r];
     const size_t baseline = ablations::baseline_row(a, r);
-    std::vector<std::string> cells = {row.label, row.attention};
+    std::vector<std::string> cells = {row.label, attention_of(a, runs, r)};
     for (std::string& cell : pruned_cells(a, row, ablations::image_cost(first_run(runs, r).recipe)))
       cells.push_back(std::move(cell));
     for (const std::string& data : data_of(runs)) {
@@ -212,10 +236,10 @@ std::string reproduced_text(const Ablation& a, const std::vector<Run>& runs, Sca
                                 : "";
   return fmt::format(
       "{} (§ {})\n\n{}\nMeasured: {}. Here: {}, {} epoch{}, scale {}; the paper: {}.{}\n"
-      "Pruned: mean of the layers that take the attention, and by cost: each weighing what its dense attention "
-      "costs.\n{}",
+      "Pairs: of patch tokens, in all layers that take the attention, of one image.{} "
+      "Pruned: mean of these layers, and by cost: each weighing what its dense attention costs.\n{}",
       a.title, a.section, table.to_string(), a.measure, models_of(runs), epochs, epochs == 1 ? "" : "s", word_of(scale),
-      a.setting, seeds, a.note.empty() ? "" : a.note + "\n");
+      a.setting, seeds, matched_note(runs), a.note.empty() ? "" : a.note + "\n");
 }
 
 ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Scale scale) {
@@ -232,7 +256,9 @@ ordered_json reproduced_json(const Ablation& a, const std::vector<Run>& runs, Sc
     }
     const models::Cost cost = ablations::image_cost(first_run(runs, r).recipe);
     rows.push_back({{"label", a.rows[r].label},
-                    {"attention", a.rows[r].attention},
+                    {"attention", attention_of(a, runs, r)},
+                    {"pairs", cost.patch_pairs},
+                    {"pairs_wanted", wanted_pairs(runs, r)},
                     {"pruning_ratio", cost.pruning_ratio},
                     {"pruning_ratio_by_cost", cost.pruning_ratio_by_cost},
                     {"paper_pruning_ratio", or_null(a.rows[r].paper_pruned)},

@@ -291,6 +291,7 @@ Fields<FlopsRow> flops_fields() {
           "tokens", "tokens", [](const Row& r) { return r.cost.tokens; }, grouped),
       text_field<Row>("attention", "attention", [](const Row& r) { return r.attention; }),
       hidden_field<Row>("parameters", [](const Row& r) { return r.cost.parameters; }),
+      count_field<Row>("pairs", "pairs", [](const Row& r) { return r.cost.patch_pairs; }),
       field<Row>(
           "pruning_ratio", "pruned, mean", [](const Row& r) { return r.cost.pruning_ratio; }, two_digits),
       field<Row>(
@@ -350,8 +351,10 @@ nlohmann::ordered_json flops_json(const std::vector<FlopsRow>& rows) {
 std::string flops_text(const std::vector<FlopsRow>& rows) {
   return fields_table(flops_fields(), rows, 3) +
          "\nGMACs of one image (10⁹ multiply-accumulates), scores and values counted as the paper does: all pairs of\n"
-         "tokens times the share that is not pruned. Pruned: mean of the layers that take the attention, and the same\n"
-         "with each layer weighing what its dense attention costs. Saved: of the total, against full attention.\n";
+         "tokens times the share that is not pruned. Pairs: of patch tokens, in the layers that take the attention. "
+         "Pruned: mean\n"
+         "of these layers, and the same with each weighing what its dense attention costs. Saved: of the total,\n"
+         "against full attention.\n";
 }
 
 LinePlot flops_plot(const std::vector<FlopsRow>& rows) {

@@ -82,6 +82,9 @@ std::string totals_table(const PatternSummary& summary) {
   Table table({{}, {}});
   table.add_row({"pairs", grouped(s.patch_pairs()) + " of patch tokens, " + grouped(s.pairs()) + " in all"});
   if (const std::string extra = beside_the_mechanism(s); !extra.empty()) table.add_row({"", extra});
+  if (summary.matched)
+    table.add_row(
+        {"matched", fmt::format("{} to {} pairs", summary.spec.to_string(), grouped(summary.matched->wanted))});
   table.add_row({"pruned", fmt::format("{:.3f} % of patch pairs, {:.3f} % of all pairs", 100.0 * s.pruning_ratio(),
                                        100.0 * s.pruning_ratio_with_cls())});
   if (const auto bounds = pattern_bounds(summary.spec, s)) {
@@ -129,6 +132,11 @@ Json desiderata_json(const PatternSummary& summary) {
 }
 
 }  // namespace
+
+std::string equal_pairs_text(const attention::EqualPairs& matched, const std::string& target) {
+  return fmt::format("{} has {} pairs, {} {}", matched.attention.to_string(), grouped(matched.pairs), target,
+                     grouped(matched.wanted));
+}
 
 std::optional<PatternBounds> pattern_bounds(const AttentionSpec& spec, const SupportSet& s) {
   const auto row_of = array_of(spec);
@@ -182,6 +190,7 @@ nlohmann::ordered_json pattern_json(const PatternSummary& summary) {
                {"pairs_with_cls", s.pairs()},
                {"pruning_ratio", s.pruning_ratio()},
                {"pruning_ratio_with_cls", s.pruning_ratio_with_cls()}};
+  if (summary.matched) json["pairs_wanted"] = summary.matched->wanted;
   json.update(bounds_json(pattern_bounds(summary.spec, s)));
   json["desiderata"] = desiderata_json(summary);
   json["empty_rows"] = count_empty_rows(s);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/equal_pairs.h"
 #include "fibottention/pattern.h"
 #include "patterns/desiderata.h"
 
@@ -24,12 +25,16 @@ struct PatternBounds {
 /// Only where every row begins within its window (b_i <= w_i) and wmax <= N, as the proofs assume.
 std::optional<PatternBounds> pattern_bounds(const AttentionSpec& spec, const SupportSet& support);
 
+/// "longformer:w=1 has 7,032 pairs, fibottention 9,192": as every command says it where pairs are matched.
+std::string equal_pairs_text(const attention::EqualPairs& matched, const std::string& target);
+
 /// A support with what the paper wants of it.
 struct PatternSummary {
   const AttentionSpec& spec;
   const SupportSet& support;
   std::optional<Desiderata> desiderata;
   std::optional<Reach> reach;
+  std::optional<attention::EqualPairs> matched = std::nullopt;  ///< where its pairs were set to those of another
 };
 
 /// Of what outlives it. `support_of` makes the support of a layer, of which there are `layers`.

@@ -19,7 +19,7 @@ constexpr uint64_t kPlanDraws = 0x706c616e, kHandNoise = 0x68616e64;
 
 constexpr double kTurn = 0.12;                    ///< radians per action
 constexpr double kNear = 0.004, kAligned = 0.05;  ///< where a stage counts as arrived
-constexpr int64_t kPatience = 60;                 ///< actions before it goes on regardless
+constexpr int64_t kMostWaited = 60;               ///< actions before it goes on regardless
 constexpr double kTremble = 0.0006;               ///< of a hand, in meters
 
 /// At most `step` nearer to `to`.
@@ -97,7 +97,7 @@ ArmAction ArmExpert::act(const ArmState& state) {
   for (double& p : asked.position) p += kTremble * standard_normal(noise_);
   const bool arrived = length(state.gripper.position - goal_.position) < kNear &&
                        angle_between(state.gripper.rotation, goal_.rotation) < kAligned;
-  if (arrived || held_ > 0 || ++waited_ > kPatience) ++held_;
+  if (arrived || held_ > 0 || ++waited_ > kMostWaited) ++held_;
   if (!finished() && held_ > stage.hold) {
     ++stage_;
     begun_ = false;

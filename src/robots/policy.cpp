@@ -54,10 +54,10 @@ models::Options encoder_options(const EncoderSize& size, int64_t crop, const Att
   return options;
 }
 
-models::Cost encoder_cost(const Policy& policy, const AttentionSpec& attention) {
+std::optional<models::Dimensions> encoder_model(const Policy& policy, const AttentionSpec& attention) {
   const EncoderSize& size = policy.encoder;
-  if (size.vit.empty()) return {};
-  return models::cost(models::dimensions(size.vit, encoder_options(size, policy.image().crop, attention)));
+  if (size.vit.empty()) return std::nullopt;
+  return models::dimensions(size.vit, encoder_options(size, policy.image().crop, attention));
 }
 
 const std::vector<Policy>& policies() {

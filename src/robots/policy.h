@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/cost.h"
+#include "models/table.h"
 
 namespace fib::robots {
 
@@ -71,8 +72,8 @@ struct Policy {
 /// The ViT of an encoder, for images of which it sees a square of `crop` pixels. Pixels beyond the last whole patch are
 /// not seen.
 models::Options encoder_options(const EncoderSize& size, int64_t crop, const AttentionSpec& attention);
-/// What an image costs in the policy's encoder; nothing for a ResNet-18, which has no attention.
-models::Cost encoder_cost(const Policy& policy, const AttentionSpec& attention);
+/// The encoder as a model of images; none for a ResNet-18, which has no attention.
+std::optional<models::Dimensions> encoder_model(const Policy& policy, const AttentionSpec& attention);
 
 /// In the order they are listed to people.
 const std::vector<Policy>& policies();

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "attention/pattern_spec.h"
 #include "attention/registry.h"
 #include "base/text.h"
 

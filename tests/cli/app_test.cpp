@@ -124,7 +124,7 @@ TEST(FibPattern, fails_with_exit_1_when_a_picture_cannot_be_written) {
   EXPECT_NE(o.err.find("'/nonexistent/a.svg'"), std::string::npos);
 }
 
-TEST(Fib, fails_when_nobody_can_read_what_it_says) {
+TEST(Fib, fails_when_its_output_is_closed) {
   const Outcome o = run_fib("attentions 2>&1 >/dev/full | cat");
   EXPECT_NE(o.out.find("fib: cannot write to standard output"), std::string::npos) << o.out;
 }

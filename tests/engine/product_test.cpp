@@ -74,7 +74,7 @@ std::vector<float> float_result(const LinearCase& c) {
   return finish_and_run(product, c);
 }
 
-/// Room for rows in any format; what stands behind them is no number, so that nobody reads it unpunished.
+/// Room for rows in any format; what stands behind them is NaN, so that a read beyond them shows.
 struct ConvertedRoom {
   std::vector<float> room;
   ConvertedRows rows;

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "fibottention/attention.h"
-#include "kernels/peak.h"
+#include "kernels/machine.h"
 #include "kernels/tiles.h"
 
 namespace fib::kernels {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/peak.h"
-
 #include <gtest/gtest.h>
 
 #include "fibottention/attention.h"
+#include "kernels/machine.h"
 #include "kernels/tiles.h"
 
 namespace fib::test {

@@ -41,13 +41,35 @@ TEST(Reproduced, has_the_mean_of_the_pruned_shares_the_one_by_cost_and_the_paper
   const std::string text = reproduced_text(table, runs, Scale::paper);
   const Texts header = cells_of(text, "row"), iformer = cells_of(text, "iFormer + Fibottention");
   ASSERT_GE(iformer.size(), 5U) << text;
-  EXPECT_EQ(Texts(header.begin() + 2, header.begin() + 5), (Texts{"pruned, mean", "by cost", "the paper's"}));
-  EXPECT_EQ(Texts(iformer.begin() + 2, iformer.begin() + 5), (Texts{"84.77 %", "90.45 %", "94.40 %"}));
+  EXPECT_EQ(Texts(header.begin() + 2, header.begin() + 6), (Texts{"pairs", "pruned, mean", "by cost", "the paper's"}));
+  EXPECT_EQ(Texts(iformer.begin() + 3, iformer.begin() + 6), (Texts{"84.77 %", "90.45 %", "94.40 %"}));
+  EXPECT_EQ(iformer[2], "10,952") << "three blocks of 196 tokens with 3,244 each, two of 49 with 610";
   const auto row = reproduced_json(table, runs, Scale::paper)["rows"][5];
   EXPECT_EQ(row["label"], "iFormer + Fibottention");
+  EXPECT_EQ(row["pairs"], 10952);
+  EXPECT_TRUE(row["pairs_wanted"].is_null());
   EXPECT_NEAR(row["pruning_ratio"].get<double>(), 0.8477, 5e-5);
   EXPECT_NEAR(row["pruning_ratio_by_cost"].get<double>(), 0.9045, 5e-5);
   EXPECT_NEAR(row["paper_pruning_ratio"].get<double>(), 0.944, 1e-9);
+}
+
+TEST(Reproduced, has_rows_at_one_budget_where_pairs_are_matched) {
+  const Ablation table = entry("table-sota");
+  ablations::Request request = at(Scale::small);
+  request.match_pairs = AttentionSpec::parse("fibottention");
+  const auto runs = plan(table, request);
+  const auto rows = reproduced_json(table, runs, Scale::small)["rows"];
+  const int64_t wanted = rows.back()["pairs"];
+  EXPECT_EQ(rows.back()["attention"], "fibottention");
+  for (const auto& row : rows) {
+    if (row["attention"] == "full" || row["attention"] == "fibottention") {
+      EXPECT_TRUE(row["pairs_wanted"].is_null()) << row;
+      continue;
+    }
+    EXPECT_EQ(row["pairs_wanted"], wanted) << row;
+    EXPECT_NEAR(row["pairs"].get<double>() / static_cast<double>(wanted), 1, 0.25) << row;
+  }
+  EXPECT_TRUE(mentions(reproduced_text(table, runs, Scale::small), "Matched as nearly as can be to "));
 }
 
 TEST(Reproduced, has_no_column_for_ratios_that_the_paper_does_not_print) {

@@ -73,7 +73,7 @@ TEST(DdpmSteps, are_the_posterior_of_two_gaussians) {
   }
 }
 
-/// Whoever knows the noise exactly comes back to the clean sample, however few steps he takes.
+/// The exact noise leads back to the clean sample in any number of steps.
 TEST(DdimSteps, undo_noise_that_is_known) {
   const NoiseSchedule schedule(100);
   for (const int64_t count : {1, 3, 10, 16, 100}) {

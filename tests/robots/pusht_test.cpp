@@ -26,7 +26,7 @@ TEST(PushTGeometry, coverage_is_that_of_the_published_environment) {
   for (const CoverageCase& c : cases) EXPECT_NEAR(coverage(c.pose), c.covered, 1e-12);
 }
 
-/// Whoever counts points of a fine grid that lie in both needs no clipping.
+/// Counting the points of a fine grid that lie in both needs no clipping.
 TEST(PushTGeometry, coverage_agrees_with_counting_points) {
   const auto in_tee = [](Point p, const Pose& pose) {
     const double c = std::cos(pose.angle), s = std::sin(pose.angle);

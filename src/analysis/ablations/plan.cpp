@@ -73,8 +73,6 @@ struct RunMaker {
     Run run;
     run.row = place;
     run.data = data;
-    run.directory = request.out / word_of(request.scale) /
-                    (prefix + file_name(row.attention) + "." + data + "." + std::to_string(seed));
     training::read_toml_file(run.recipe, request.recipes / file);
     run.recipe.model.attention = row.attention;
     run.recipe.run.seed = seed;
@@ -87,8 +85,21 @@ struct RunMaker {
         run.arguments.push_back(option.flag() + "=" + value);
       }
     }
+    match(run);
+    const std::string attention = run.matched ? run.matched->attention.to_string() : row.attention;
+    run.directory = request.out / word_of(request.scale) /
+                    (prefix + file_name(attention) + "." + data + "." + std::to_string(seed));
     training::check_recipe(run.recipe);
     return run;
+  }
+
+  /// At the request's budget of pairs, unless the row is that mechanism or says its own.
+  void match(Run& run) const {
+    const AttentionSpec own = AttentionSpec::parse(row.attention);
+    if (!request.match_pairs || own.name == request.match_pairs->name || !attention::leaves_pairs_open(own)) return;
+    run.matched = match_pairs(run.recipe, *request.match_pairs);
+    run.recipe.model.attention = run.matched->attention.to_string();
+    run.arguments[2] = "--attention=" + run.recipe.model.attention;
   }
 
   /// The model, UPop's search in it, and the training of what the search leaves.
@@ -148,14 +159,39 @@ double training_macs(const Recipe& recipe) {
   return 3 * image_cost(recipe).total() * training_images(recipe) * static_cast<double>(recipe.schedule.epochs);
 }
 
+/// Its model of images or clips, or a policy's encoder; none for an encoder without attention.
+std::optional<models::Dimensions> image_model(const Recipe& recipe) {
+  if (is_policy(recipe))
+    return robots::encoder_model(robots::find_policy(recipe.model.name), AttentionSpec::parse(recipe.model.attention));
+  models::find_row(recipe.model.name);  // before the data: decoders learn from other kinds of it
+  const DatasetRow& data = *parse_data_source(recipe.data.source).row;
+  const models::Options options = training::model_options(recipe, {data.classes, data.channels});
+  return models::dimensions(recipe.model.name, options);
+}
+
+/// Of the largest layer that takes the attention.
+int64_t patch_tokens(const Recipe& recipe) {
+  int64_t tokens = 1;
+  if (const auto model = image_model(recipe))
+    for (const models::AttentionLayer& layer : models::attention_layers(*model))
+      if (layer.replaced) tokens = std::max(tokens, layer.geometry.query_grid.tokens());
+  return tokens;
+}
+
 }  // namespace
 
 models::Cost image_cost(const Recipe& recipe) {
-  if (is_policy(recipe))
-    return robots::encoder_cost(robots::find_policy(recipe.model.name), AttentionSpec::parse(recipe.model.attention));
-  const DatasetRow& data = *parse_data_source(recipe.data.source).row;
-  const models::Options options = training::model_options(recipe, {data.classes, data.channels});
-  return models::cost(models::dimensions(recipe.model.name, options));
+  const auto model = image_model(recipe);
+  return model ? models::cost(*model) : models::Cost{};
+}
+
+attention::EqualPairs match_pairs(const Recipe& recipe, const AttentionSpec& target) {
+  const auto count = [&](const AttentionSpec& attention) {
+    Recipe with = recipe;
+    with.model.attention = attention.to_string();
+    return image_cost(with).patch_pairs;
+  };
+  return attention::with_equal_pairs(AttentionSpec::parse(recipe.model.attention), target, patch_tokens(recipe), count);
 }
 
 bool has_data(const Recipe& recipe) {
@@ -219,6 +255,8 @@ std::vector<Run> plan(const Ablation& ablation, const Request& request) {
       }
     }
   }
+  if (request.match_pairs && std::ranges::none_of(runs, [](const Run& run) { return run.matched.has_value(); }))
+    throw std::invalid_argument("--match-pairs: no row of " + ablation.name + " leaves its number of pairs open");
   return runs;
 }
 
@@ -232,6 +270,38 @@ double estimated_seconds(const Run& run, const std::vector<Run>& others, double 
   }
   const double rate = seconds > 0 ? macs / seconds : gmacs_per_second * 1e9;
   return training_macs(run.recipe) / rate;
+}
+
+// ---- What came of them
+
+namespace {
+
+analysis::BySeed top1_by_seed(const std::vector<Run>& runs, size_t row, const std::string& data) {
+  analysis::BySeed values;
+  for (const Run& run : runs)
+    if (run.row == row && run.data == data && !run.preparation && run.top1) values[run.recipe.run.seed] = *run.top1;
+  return values;
+}
+
+}  // namespace
+
+analysis::Estimate measured(const std::vector<Run>& runs, size_t row, const std::string& data) {
+  return analysis::estimate_over_seeds(top1_by_seed(runs, row, data));
+}
+
+size_t baseline_row(const Ablation& ablation, size_t row) {
+  std::optional<size_t> first;
+  for (size_t r = 0; r < ablation.rows.size(); ++r) {
+    if (ablation.rows[r].backbone != ablation.rows[row].backbone) continue;
+    if (ablation.rows[r].attention == "full") return r;
+    if (!first) first = r;
+  }
+  return *first;
+}
+
+std::optional<analysis::PairedTest> compared(const std::vector<Run>& runs, size_t row, size_t baseline,
+                                             const std::string& data) {
+  return analysis::paired_by_seed(top1_by_seed(runs, row, data), top1_by_seed(runs, baseline, data));
 }
 
 }  // namespace fib::ablations

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "analysis/paper/files.h"
 #include "base/nearest.h"
 
 namespace fib::paper {

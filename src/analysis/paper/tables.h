@@ -47,4 +47,10 @@ std::optional<analysis::FiveNumbers> head_diversity(const std::string& attention
 /// The paper's variance of attention inside objects (ViT-B, 100 images) for a mechanism; none for others.
 std::optional<double> inside_variance(const std::string& attention);
 
+/// The .toml files of this folder, from which the tables are read; CMake makes the list.
+struct TableFile {
+  std::string_view name, text;
+};
+std::vector<TableFile> table_files();
+
 }  // namespace fib::paper

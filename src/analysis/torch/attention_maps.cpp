@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
 #include <stdexcept>
 
 #include "analysis/torch/over_images.h"
-#include "analysis/torch/rollout.h"
 
 namespace fib::analysis {
 namespace {
@@ -30,7 +30,29 @@ int64_t query_of(int64_t patch, const models::Dimensions& d) {
   return joint ? 1 + patch * d.frames() + d.frames() / 2 : 1 + patch;
 }
 
+void check_weights(const at::Tensor& weights) {
+  if (weights.dim() != 4 || weights.size(2) != weights.size(3)) {
+    std::ostringstream message;
+    message << "rollout needs attention weights [B,H,T,T], got " << weights.sizes();
+    throw std::invalid_argument(message.str());
+  }
+  if (weights.min().item<double>() < 0)
+    throw std::invalid_argument("rollout needs attention weights that are shares; these have a negative one");
+}
+
 }  // namespace
+
+at::Tensor rollout(const std::vector<at::Tensor>& layers) {
+  if (layers.empty()) throw std::invalid_argument("rollout of no layer at all");
+  at::Tensor result;
+  for (const at::Tensor& weights : layers) {
+    check_weights(weights);
+    const at::Tensor identity = at::eye(weights.size(2), weights.options());
+    const at::Tensor layer = 0.5 * weights.mean(1) + 0.5 * identity;  // [B,T,T]
+    result = result.defined() ? at::matmul(layer, result) : layer;
+  }
+  return result;
+}
 
 std::vector<int64_t> layers_with_maps(const models::Model& model) {
   const auto mechanisms = model.attentions();

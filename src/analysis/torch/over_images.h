@@ -7,11 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "analysis/torch/batches.h"
-#include "analysis/torch/inside_attention.h"
+#include "analysis/torch/measures.h"
 #include "data/object_region.h"
+#include "training/torch/classification.h"
+#include "training/torch/trained_model.h"
 
 namespace fib::analysis {
+
+/// Called with how many images are done.
+using ImagesDone = std::function<void(int64_t done)>;
+
+using training::images_of;
+
+/// Without gradients, in the dataset's order.
+void for_each_batch(const training::TrainedModel& subject, const DatasetPtr& images, const ImagesDone& done,
+                    const std::function<void(Batch&)>& use);
 
 /// The head diversity of a layer for each image. Throws std::invalid_argument for a single head and for windows.
 std::vector<double> diversity_over(const training::TrainedModel& subject, const DatasetPtr& images, int64_t layer,
@@ -30,6 +40,13 @@ struct InsideOver {
 /// std::invalid_argument where no image has a region, and for a mechanism that has no weight per pair.
 InsideOver inside_over(const training::TrainedModel& subject, const DatasetPtr& images, int64_t layer,
                        const RegionOf& region, const ImagesDone& done);
+
+/// How much attention lies at each distance of two patches, in every head of every layer of a dense model:
+/// [layer][head][distance], summed over the pairs of patches |j - k| apart and averaged over images; with what class
+/// tokens are given, a head's sum is the number of patches. Throws std::invalid_argument for layers that are not dense
+/// or not over one set of tokens, and for no image.
+std::vector<std::vector<std::vector<double>>> attention_by_distance(const training::TrainedModel& subject,
+                                                                    const DatasetPtr& images, const ImagesDone& done);
 
 /// A line that says why a model has no attention maps, if so: they need shares that queries give to keys, which
 /// linformer's learned factors of either sign are not, and one grid of patches with a class token throughout.

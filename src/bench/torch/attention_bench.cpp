@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 
 #include "base/measure.h"
 #include "bench/measure.h"
@@ -78,7 +80,7 @@ class SizeBench {
       const AttentionProblem problem(std::move(support), options_.batch, options_.dim, options_.backward);
       verify(problem);
       time(problem);
-      compare();
+      compare(problem);
     }
     std::vector<AttentionBenchRow> rows;
     for (TimedPass& e : passes_) rows.push_back(std::move(e.row));
@@ -169,10 +171,30 @@ class SizeBench {
     return std::nullopt;
   }
 
-  void compare() {
+  const TimedPass* fastest_dense(const std::string& pass) const {
+    const TimedPass* fastest = nullptr;
+    for (const TimedPass& e : passes_) {
+      if (!e.row.ms || e.row.pass != pass || !e.contestant->computes()) continue;
+      if (e.contestant->semantics() != Semantics::dense) continue;
+      if (fastest == nullptr || *e.row.ms < *fastest->row.ms) fastest = &e;
+    }
+    return fastest;
+  }
+
+  /// All pairs would be computed as fast as dense ones: the ideal is to save the time of those that are left out.
+  static void compare_with_ideal(TimedPass& e, const TimedPass& dense, const AttentionProblem& p) {
+    const double ideal = static_cast<double>(dense.contestant->pairs(p)) / static_cast<double>(e.contestant->pairs(p));
+    e.row.speedup_over_fastest_dense = *dense.row.ms / *e.row.ms;
+    e.row.share_of_ideal = *e.row.speedup_over_fastest_dense / ideal;
+  }
+
+  void compare(const AttentionProblem& problem) {
     const std::optional<double> copying = time_of("memcpy", "forward");
     for (TimedPass& e : passes_) {
       if (!e.row.ms || !e.contestant->computes()) continue;
+      const TimedPass* fastest = fastest_dense(e.row.pass);
+      if (fastest != nullptr && e.contestant->semantics() == Semantics::support)
+        compare_with_ideal(e, *fastest, problem);
       if (const auto dense = time_of("dense", e.row.pass)) e.row.speedup_over_dense = *dense / *e.row.ms;
       if (copying) e.row.over_memcpy = *e.row.ms / *copying;
     }
@@ -195,6 +217,61 @@ std::vector<AttentionBenchRow> bench_attention(const AttentionBenchOptions& opti
     for (AttentionBenchRow& row : SizeBench(options, tokens, progress).run()) rows.push_back(std::move(row));
   }
   return rows;
+}
+
+namespace {
+
+/// Sizes at which the kernel meets dense attention, a factor of 1.3 to 1.5 apart.
+constexpr int64_t kTriedTokens[] = {4,   6,   8,   12,  16,  24,   32,   48,   64,   96,  128,
+                                    192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096};
+
+/// A mechanism may need more tokens: BigBird draws N pairs beside its window.
+bool takes(const AttentionBenchOptions& o, int64_t tokens) {
+  try {
+    return bench_support(o, tokens).patches() == tokens;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+bool kernel_is_faster(const AttentionBenchOptions& o, int64_t tokens, bool backward) {
+  const AttentionProblem problem(bench_support(o, tokens), o.batch, o.dim, backward);
+  std::vector<std::unique_ptr<Contestant>> contestants;
+  for (const auto& make : {make_kernel_contestant, make_dense_contestant, make_tiled_dense_contestant})
+    contestants.push_back(make());
+  std::vector<std::function<void()>> runs;
+  for (const auto& c : contestants) {
+    c->prepare(problem);
+    runs.emplace_back([&c, backward] {
+      c->forward();
+      if (backward) c->backward();
+    });
+    runs.back()();
+  }
+  const auto t = time_interleaved(runs, {.seconds = 0.05, .least_rounds = 5, .most_rounds = 20, .turn_ms = 1.0});
+  return t[0].min_ms < std::min(t[1].min_ms, t[2].min_ms);
+}
+
+}  // namespace
+
+std::vector<BreakEven> break_even(const AttentionBenchOptions& o, const BenchProgress& progress) {
+  const int64_t largest = *std::max_element(o.tokens.begin(), o.tokens.end());
+  std::vector<BreakEven> found;
+  for (const bool backward : {false, true}) {
+    if (backward && !o.backward) continue;
+    BreakEven& even = found.emplace_back(BreakEven{backward ? "forward+backward" : "forward", {}, std::nullopt});
+    bool before = false;
+    for (const int64_t tokens : kTriedTokens) {
+      if (tokens > largest || even.tokens) break;
+      if (!takes(o, tokens)) continue;
+      if (progress) progress("looking for the size from which it is faster", static_cast<double>(tokens) / 4096);
+      const bool faster = kernel_is_faster(o, tokens, backward);
+      if (faster && before) even.tokens = even.tried.back();
+      even.tried.push_back(tokens);
+      before = faster;
+    }
+  }
+  return found;
 }
 
 double operator_overhead_us() {

@@ -39,7 +39,8 @@ inline void declare(CLI::App& command, BenchAttentionArguments& a) {
   command.footer(
       "Each contestant is verified against a float64 oracle on sampled rows (max error: relative to max |v|), then all "
       "are "
-      "timed in turn.\nGFLOP/s count 4 d per pair forward, 14 d with backward; GB/s count q, k, v and out once.\n"
+      "timed in turn; then smaller sizes, to find the smallest from which sparse is faster.\nGFLOP/s count 4 d per "
+      "pair forward, 14 d with backward; GB/s count q, k, v and out once.\n"
       "Example: fib bench attention --tokens 196,784,4096 --backward --plot bench.svg");
 }
 

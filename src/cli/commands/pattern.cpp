@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "attention/equal_pairs.h"
 #include "attention/registry.h"
 #include "base/atomic_file.h"
 #include "cli/command.h"
@@ -23,7 +24,7 @@ struct PatternArguments {
   AttentionArguments attention;
   LayerArguments layer;
   int64_t tokens = 196, heads = 12, depth = 12;
-  std::string array, png, svg;
+  std::string array, png, svg, match_pairs;
   bool json = false;
   const CLI::App* command = nullptr;
 };
@@ -34,6 +35,7 @@ void declare(CLI::App& command, PatternArguments& a) {
   add_integer(command, "--heads", a.heads, {1, kMaxHeads}, "heads")->capture_default_str();
   add_integer(command, "--depth", a.depth, {1, 1000}, "layers whose reach is counted")->capture_default_str();
   add_attention_options(command, a.attention);
+  add_match_pairs(command, a.match_pairs);
   add_layer_options(command, a.layer);
   command.add_flag("--json", a.json, "print JSON");
   command.add_option("--png", a.png, "draw all heads' masks into this file; - is standard output")->type_name("FILE");
@@ -70,6 +72,14 @@ PatternGeometry at_layer(PatternGeometry geometry, int64_t layer) {
   return geometry;
 }
 
+std::optional<attention::EqualPairs> matched_pairs(const AttentionSpec& spec, const std::string& target,
+                                                   const PatternGeometry& geometry) {
+  if (target.empty()) return std::nullopt;
+  return attention::with_equal_pairs(spec, *target_of(target), geometry.patches, [&](const AttentionSpec& attention) {
+    return attention::patch_pairs(attention, geometry);
+  });
+}
+
 /// With the names that are really written.
 void check_outputs(PatternArguments& a, StandardStreams& streams) {
   for (const auto& [option, file] : {std::pair{"--svg", &a.svg}, {"--png", &a.png}}) {
@@ -86,15 +96,19 @@ void run(const PatternArguments& given, const Globals& globals) {
   PatternArguments a = given;
   StandardStreams streams(a.json ? "--json" : "");
   check_outputs(a, streams);
-  const AttentionSpec spec = attention_spec(a.attention);
-  attention::require_pattern(spec);
   const PatternGeometry geometry = geometry_of(a.layer, a.tokens, a.heads);
+  AttentionSpec spec = attention_spec(a.attention);
+  attention::require_pattern(spec);
+  const auto matched = matched_pairs(spec, a.match_pairs, geometry);
+  if (matched) spec = matched->attention;
   const SupportSet support = make_support(spec, geometry);
   const std::string title = report::pattern_title(spec, geometry.layer);
   write_drawings(a, title, support);
   const auto summary = [&] {
-    return report::summarize_pattern(
+    report::PatternSummary of_support = report::summarize_pattern(
         spec, support, [&](int64_t layer) { return make_support(spec, at_layer(geometry, layer)); }, a.depth);
+    of_support.matched = matched;
+    return of_support;
   };
   if (a.json) {
     print_json(report::pattern_json(summary()));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "analysis/ablations/commands.h"
 #include "analysis/ablations/jobs.h"
@@ -16,6 +17,7 @@
 #include "cli/recipe_options.h"
 #include "cli/stop_signals.h"
 #include "report/ablation_report.h"
+#include "report/pattern_summary.h"
 #include "training/recipe/recipe_files.h"
 
 namespace fib::cli {
@@ -27,7 +29,7 @@ using ablations::Run;
 using ablations::State;
 
 struct ReproduceArguments {
-  std::string name, scale = "tiny", out = "runs/reproduce", recipes, plan;
+  std::string name, scale = "tiny", out = "runs/reproduce", recipes, plan, match_pairs;
   std::vector<std::string> set;
   int64_t jobs = 1, seeds = 1;
   bool list = false, resume = false, json = false;
@@ -55,7 +57,7 @@ std::vector<std::pair<std::string, std::string>> overrides(const std::vector<std
 }
 
 ablations::Request request_of(const ReproduceArguments& a) {
-  return {ablations::scale_of(a.scale), a.seeds, overrides(a.set), recipe_folder(a), a.out};
+  return {ablations::scale_of(a.scale), a.seeds, overrides(a.set), recipe_folder(a), a.out, target_of(a.match_pairs)};
 }
 
 /// The command that was given, to be given again.
@@ -93,7 +95,11 @@ void train_missing(const ReproduceArguments& a, const Ablation& ablation, std::v
   for (Run& run : runs) look_up(run);
 }
 
-std::string result_stem(const ReproduceArguments& a) { return (fs::path(a.out) / (a.name + "." + a.scale)).string(); }
+/// Tables at another budget stand beside those at the defaults.
+std::string result_stem(const ReproduceArguments& a) {
+  const std::string matched = a.match_pairs.empty() ? "" : ".pairs-of-" + AttentionSpec::parse(a.match_pairs).name;
+  return (fs::path(a.out) / (a.name + "." + a.scale + matched)).string();
+}
 
 /// Known before hours of training, not after.
 void check_results_writable(const ReproduceArguments& a) {
@@ -156,11 +162,20 @@ void write_settings(const ReproduceArguments& a, const Ablation& ablation, ablat
       [&] { return fmt::format("{}\nWritten to {}.txt and .json\n", text, stem); });
 }
 
+/// Each attention whose pairs were matched, once.
+void say_matched(const std::vector<Run>& runs, const std::string& target) {
+  std::set<std::string> lines;
+  for (const Run& run : runs)
+    if (run.matched && lines.insert(report::equal_pairs_text(*run.matched, target)).second)
+      say(run.recipe.model.name + ": " + report::equal_pairs_text(*run.matched, target));
+}
+
 /// Weights that are missing here may be there where the plan is carried out; who carries it out is told before.
 void print_plan(const ReproduceArguments& a, const Ablation& ablation, const std::vector<Run>& runs) {
   for (const std::string& weights : ablations::missing_weights(runs))
     say("the runs begin from weights that are missing here: " + in_quotes(weights) +
         "; --set weights=FILE names others");
+  say_matched(runs, a.match_pairs);
   if (a.plan == "slurm") return fmt::print("{}", ablations::slurm_script(a.name, runs));
   fmt::print("{}", ablations::shell_commands(runs));
   for (const ablations::Showing& showing : showings(ablation, runs, ablations::scale_of(a.scale), result_stem(a)))
@@ -207,6 +222,8 @@ void declare(CLI::App& command, ReproduceArguments& a) {
   command.add_option("--out", a.out, "folder of runs and results; finished runs in it are used again")
       ->type_name("DIR")
       ->capture_default_str();
+  add_match_pairs(command, a.match_pairs)
+      ->description("rows whose number of pairs is open get as many as NAME has, as nearly as can be");
   command.add_option("--set", a.set, "an option of the recipe, such as epochs=8; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);

@@ -5,7 +5,6 @@
 #include "cli/output.h"
 #include "cli/torch/train_session.h"
 #include "kernels/machine.h"
-#include "kernels/peak.h"
 #include "report/model_report.h"
 #include "report/torch/results.h"
 
@@ -26,12 +25,14 @@ void run(const BenchAttentionArguments& a, const Globals& globals) {
   if (!a.plot.empty()) report::check_drawing_output(a.plot);
   bench::AttentionBenchOptions options = a.options;
   options.attention = attention_spec(a.attention);
-  report::BenchReport report{machine_name(), globals.threads, options, 0.0, peak_gflops(), read_rates(), {}};
+  report::BenchReport report{machine_name(), globals.threads, options, 0.0, peak_gflops(), read_rates(), {}, {}};
   report.operator_overhead_us = bench::operator_overhead_us();
   {
     StatusLine line(globals.quiet);
     report.rows =
         bench::bench_attention(options, [&](const std::string& what, double done) { show_share(line, what, done); });
+    report.break_even =
+        bench::break_even(options, [&](const std::string& what, double done) { show_share(line, what, done); });
   }
   show(
       globals, a.json, [&] { return bench_json(report); }, [&] { return bench_text(report); });

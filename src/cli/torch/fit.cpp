@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analysis/torch/attention_by_distance.h"
+#include "analysis/torch/over_images.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "cli/commands/trained.h"

@@ -68,6 +68,7 @@ void run_session(training::Session& session, const TrainArguments& a, CancelSour
     if (session.is_first() && !quiet) say(fmt::format("the run in '{}' is finished: nothing was changed", a.out));
     return;
   }
+  if (session.is_first() && !quiet) say_matched_pairs(a.recipe, session.recipe());
   use_threads(session.recipe());
   TrainObserver observer(quiet || !session.is_first());
   session.prepare(observer);

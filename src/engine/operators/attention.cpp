@@ -10,7 +10,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "attention/pattern_spec.h"
 #include "attention/registry.h"
 #include "attention/topk.h"
 #include "base/parallel.h"

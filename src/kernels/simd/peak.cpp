@@ -5,7 +5,7 @@
 //
 
 #include "kernels/extensions.h"
-#include "kernels/peak.h"
+#include "kernels/machine.h"
 #include "kernels/simd/vectors-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,7 +29,7 @@ int64_t multiply_between_registers(int64_t rounds) {
   }
   auto all = hn::Zero(d);
   FIB_EACH_SUM(FIB_GATHER)
-  // Sums tend to 2: a result that nobody looked at would not be computed.
+  // Sums tend to 2: a result that is not used would not be computed.
   return hn::GetLane(all) > 0.0f ? 12 * rounds * lanes<float>() : 0;
 }
 

@@ -57,6 +57,9 @@ Fields<AttentionBenchRow> row_fields() {
           figure("gflops", "GFLOP/s", &Row::gflops),
           figure("gb_per_second", "GB/s", &Row::gb_per_second),
           figure("speedup_over_dense", "x dense", &Row::speedup_over_dense),
+          figure("speedup_over_fastest_dense", "x fastest", &Row::speedup_over_fastest_dense),
+          share_field<Row>(
+              "share_of_ideal", "of ideal", [](const Row& r) { return r.share_of_ideal; }, 0),
           figure("over_memcpy", "/ memcpy", &Row::over_memcpy),
           field<Row>(
               "max_error", "max error", [](const Row& r) { return r.max_error; },
@@ -65,6 +68,27 @@ Fields<AttentionBenchRow> row_fields() {
           figure("memory_over_tensors", "", &Row::memory_over_tensors),
           hidden_field<Row>("reason",
                             [](const Row& r) { return r.reason.empty() ? std::nullopt : std::optional(r.reason); })};
+}
+
+/// Null where the kernel was not faster at any size that was asked for.
+ordered_json break_even_json(const BenchReport& report) {
+  ordered_json json = ordered_json::object();
+  for (const bench::BreakEven& even : report.break_even)
+    json[even.pass] = even.tokens ? ordered_json(*even.tokens) : ordered_json();
+  return json;
+}
+
+std::string ideal_note(const BenchReport& report) {
+  std::string text =
+      "x fastest: against the fastest dense contestant; of ideal: that over the pairs of dense / own pairs.\n";
+  for (const bench::BreakEven& even : report.break_even) {
+    if (even.tried.empty()) continue;
+    text += even.tokens ? fmt::format("Sparse is faster than every dense contestant from {} tokens on ({}).\n",
+                                      *even.tokens, even.pass)
+                        : fmt::format("Sparse is not faster than the fastest dense contestant up to {} tokens ({}).\n",
+                                      even.tried.back(), even.pass);
+  }
+  return text;
 }
 
 /// A difference of two measurements: below a tenth of a microsecond it is noise, and may come out negative.
@@ -115,6 +139,7 @@ ordered_json bench_json(const BenchReport& report) {
       {"load_average", or_null(report.load)},
       {"operator_overhead_us", report.operator_overhead_us},
       {"peak_gflops", report.peak_gflops},
+      {"faster_from_tokens", break_even_json(report)},
       {"read_gb_per_second", {{"first_cache", report.read_rates.first}, {"second_cache", report.read_rates.second}}},
       {"rows", fields_json(row_fields(), report.rows)}};
 }
@@ -128,7 +153,7 @@ std::string bench_text(const BenchReport& report) {
   return fmt::format("{}; {} threads; {}, batch {}, {} heads of {} channels, {} class tokens\n\n{}\n{}", report.machine,
                      report.threads, o.attention.to_string(), o.batch, o.heads, o.dim, o.cls,
                      fields_table(row_fields(), report.rows), notes) +
-         overhead_note(report.operator_overhead_us) +
+         ideal_note(report) + overhead_note(report.operator_overhead_us) +
          fmt::format(
              "More is not to be had: {:.0f} GFLOP/s of multiply-adds between registers; {:.0f} GB/s from the "
              "first-level "

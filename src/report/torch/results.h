@@ -10,7 +10,6 @@
 #include "bench/torch/attention_bench.h"
 #include "bench/torch/model_bench.h"
 #include "kernels/machine.h"
-#include "kernels/peak.h"
 #include "report/plot.h"
 #include "training/run/summary.h"
 #include "training/torch/pruning.h"
@@ -27,6 +26,7 @@ struct BenchReport {
   double peak_gflops = 0.0;
   ReadRates read_rates{};
   std::vector<bench::AttentionBenchRow> rows;
+  std::vector<bench::BreakEven> break_even = {};
   std::optional<double> load = load_average();  ///< before the benchmark made its own
 };
 

@@ -59,8 +59,8 @@ ModelPtr visual_model(const ArmScene& scene, int side) {
   return compiled_model(scene.visual, scene.name, coarse);
 }
 
-/// A sphere around the geom lies beside, above, below or behind what the camera sees. Meshes cost as much when nobody
-/// sees them.
+/// A sphere around the geom lies beside, above, below or behind what the camera sees. Meshes cost as much when they
+/// are out of view.
 bool is_unseen(const mjvGeom& geom, double radius, const mjvGLCamera& camera) {
   const Vector3 eye{camera.pos[0], camera.pos[1], camera.pos[2]};
   const Vector3 forward{camera.forward[0], camera.forward[1], camera.forward[2]};

@@ -9,7 +9,6 @@
 #include "analysis/ablations/commands.h"
 #include "analysis/ablations/jobs.h"
 #include "analysis/ablations/plan.h"
-#include "analysis/ablations/results.h"
 #include "files.h"
 #include "training/recipe/options.h"
 #include "training/run/summary.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "analysis/ablations/results.h"
-
 #include <gtest/gtest.h>
+
+#include "analysis/ablations/plan.h"
 
 namespace fib::ablations {
 namespace {

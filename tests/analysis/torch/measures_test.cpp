@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measures against loops that say what they mean.
+#include "analysis/torch/measures.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "analysis/statistics.h"
-#include "analysis/torch/diversity.h"
-#include "analysis/torch/inside_attention.h"
-#include "analysis/torch/rollout.h"
+#include "analysis/torch/attention_maps.h"
 
 namespace fib::analysis {
 namespace {

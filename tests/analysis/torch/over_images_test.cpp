@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/torch/attention_maps.h"
-#include "analysis/torch/diversity.h"
+#include "analysis/torch/measures.h"
 #include "noise_model.h"
 
 namespace fib::analysis {

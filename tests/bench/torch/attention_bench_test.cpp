@@ -107,6 +107,38 @@ TEST(AttentionBench, has_a_verified_time_for_every_contestant) {
   }
 }
 
+/// The ideal is to compute only the pairs of the support, each as fast as the fastest dense attention does.
+TEST(AttentionBench, says_which_share_of_the_ideal_speed_up_is_reached) {
+  const auto rows = bench_attention(quick({33}));
+  const auto row = [&](const std::string& name) {
+    return *std::ranges::find_if(rows, [&](const AttentionBenchRow& r) { return r.contestant == name; });
+  };
+  const double fastest = std::min(*row("dense").ms, *row("dense-tiled").ms);
+  const SupportSet support = make_support({"fibottention", {}}, {33, 1, 3, std::nullopt, false});
+  const double ideal = 3.0 * 34 * 34 / static_cast<double>(support.pairs());
+  for (const char* name : {"fibottention", "fibottention-packed"}) {
+    EXPECT_DOUBLE_EQ(*row(name).speedup_over_fastest_dense, fastest / *row(name).ms);
+    EXPECT_NEAR(*row(name).share_of_ideal, fastest / *row(name).ms / ideal, 1e-12);
+  }
+  for (const char* name : {"dense", "dense-tiled", "dense-masked", "memcpy"}) EXPECT_FALSE(row(name).share_of_ideal);
+}
+
+TEST(AttentionBench, finds_the_size_from_which_sparse_is_faster) {
+  auto options = quick({256});
+  options.backward = true;
+  const auto found = break_even(options);
+  ASSERT_EQ(found.size(), 2U);
+  for (const BreakEven& even : found) {
+    ASSERT_TRUE(std::ranges::is_sorted(even.tried) && !even.tried.empty());
+    EXPECT_LE(even.tried.back(), 256);
+    if (even.tokens) EXPECT_EQ(*even.tokens, even.tried[even.tried.size() - 2]) << even.pass;
+  }
+  options.attention = AttentionSpec::parse("full");
+  options.backward = false;
+  options.tokens = {8};
+  EXPECT_LE(break_even(options).front().tried.size(), 3U) << "nothing larger than what was asked for";
+}
+
 TEST(AttentionBench, leaves_out_what_does_not_fit_and_says_why) {
   auto options = quick({300000});
   options.heads = 1;

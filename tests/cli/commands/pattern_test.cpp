@@ -171,3 +171,16 @@ TEST(FibPattern, writes_pictures) {
   EXPECT_EQ(read_file(svg).rfind("<svg ", 0), 0u);
   EXPECT_EQ(read_file(png).substr(1, 3), "PNG");
 }
+
+TEST(FibPattern, matches_the_pairs_of_another_mechanism_and_prints_both_counts) {
+  const json p = pattern_json("--heads 6 --attention bigbird --match-pairs fibottention");
+  EXPECT_EQ(p.at("attention"), "bigbird:random=774");
+  EXPECT_EQ(p.at("pairs"), 8160);
+  EXPECT_EQ(p.at("pairs_wanted"), 8160);
+  EXPECT_EQ(pattern_json("--heads 6 --attention longformer --match-pairs topk:k=7").at("pairs_wanted"), 6 * 196 * 7);
+  const Outcome text = run_fib("pattern --heads 6 --attention local --match-pairs fibottention");
+  EXPECT_NE(text.out.find("local:w=4 to 8,160 pairs"), std::string::npos) << text.out;
+  const Outcome unknown = run_fib("pattern --match-pairs fibotention --attention local");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("did you mean fibottention"), std::string::npos) << unknown.err;
+}

@@ -37,5 +37,17 @@ TEST(FibReproduce, names_weights_that_are_missing_before_a_plan_is_carried_out) 
   EXPECT_EQ(run_fib("reproduce table-sota --scale paper --plan slurm").err, "");
 }
 
+TEST(FibReproduce, matches_the_pairs_of_rows_that_leave_them_open_and_prints_both_counts) {
+  const Outcome planned = run_fib("reproduce table-sota --scale small --match-pairs fibottention --plan");
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  for (const char* option : {"--attention=longformer:w=1", "--attention=full", "--attention=fibottention ",
+                             "--attention=bigbird:random=", "--attention=topk:k="})
+    EXPECT_TRUE(mentions(planned.out, option)) << option << planned.out;
+  EXPECT_TRUE(mentions(planned.err, ": longformer:w=1 has ")) << planned.err;
+  EXPECT_TRUE(mentions(planned.err, " pairs, fibottention ")) << planned.err;
+  EXPECT_EQ(run_fib("reproduce table-windows --match-pairs fibottention --plan").err,
+            "fib: --match-pairs: no row of table-windows leaves its number of pairs open\n");
+}
+
 }  // namespace
 }  // namespace fib::test

@@ -262,7 +262,7 @@ TEST_F(Reproduce, goes_on_after_an_interruption_without_repeating_what_has_finis
   for (const json& row : json::parse(resumed.out)["rows"]) EXPECT_TRUE(row["runs"][0]["top1"].is_number());
 }
 
-TEST_F(Reproduce, leaves_nobody_training_when_it_is_killed) {
+TEST_F(Reproduce, leaves_no_training_behind_when_it_is_killed) {
   const std::string second = path("killed/tiny/fib-1-1.fashion.0");
   EXPECT_EQ(interrupted(command("killed", 3), second + "/state.pt", SIGKILL), 128 + SIGKILL);
   const auto saved = [&] { return mentions(read_file(second + ".log"), "--resume"); };

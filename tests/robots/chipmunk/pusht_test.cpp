@@ -57,7 +57,7 @@ TEST(PushT, starts_exactly_from_a_state) {
   EXPECT_DOUBLE_EQ(s.block.angle, -7);
 }
 
-/// Nobody touches the T: the way of the agent is that of a spring with damping, ten semi-implicit Euler steps.
+/// The T is not touched: the way of the agent is that of a spring with damping, ten semi-implicit Euler steps.
 TEST(PushT, moves_the_agent_like_a_damped_spring) {
   PushT world;
   world.start_from({{100, 100}, {{400, 300}, 0}});

@@ -164,7 +164,7 @@ TEST_F(Cloning, is_judged_by_playing) {
   EXPECT_EQ(t->facts().score.name, "score");
 }
 
-/// An episode's first eight actions, whoever plays beside it.
+/// An episode's first eight actions, which do not depend on the episodes beside it.
 TEST_F(Cloning, episodes_depend_on_their_seed_alone) {
   torch::manual_seed(5);
   DiffusionPolicy policy(mini_policy(), AttentionSpec::parse("full"));

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attention that patches of an object pay to each other (§ Validation of Inductive Bias). The paper names neither
-// layer nor treatment of heads; here it is one layer, and both treatments are reported.
+// The paper's measures of one layer: the diversity of its heads, and the attention that patches of an object pay to
+// each other.
 #pragma once
 
 #include <torch/torch.h>
 
 namespace fib::analysis {
+
+/// The head diversity of the paper (§ Validation of Head Diversity), in percent as its table prints it. Of one layer's
+/// outputs Y [B,H,T,e], per sample, double [B]: the mean over pairs of heads i < j of
+/// 100 ‖Y_i − Y_j‖ / (‖Y_i‖ + ‖Y_j‖). Equal heads give 0 (two that are zero, too), opposite ones 100.
+/// Throws std::invalid_argument for another shape and for a single head, which has no pair.
+at::Tensor head_diversity(const at::Tensor& head_outputs);
+
+// ---- Inductive bias (§ Validation of Inductive Bias): the paper names neither layer nor treatment of heads; here it
+// is one layer, and both treatments are reported
 
 struct MeanAndVariance {
   double mean = 0;
