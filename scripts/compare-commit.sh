@@ -3,24 +3,47 @@
 # How much faster this tree is than an older commit: both programs take turns on one machine, and of every figure the
 # shortest time of all rounds counts. A quiet machine is asked for; rows that neither version touched (LibTorch's dense
 # attention, memcpy) show how quiet it was.
-# Usage: scripts/compare-commit.sh COMMIT [attention|training|all]   (default: all)
+# Usage: scripts/compare-commit.sh COMMIT [attention|training|all|kernels]   (default: all)
+#   kernels: attention through the C interface; of the older commit only the library is built, a minute instead of an hour
 #   ROUNDS=3          turns of each version
 #   TARGETS="AVX2"    instruction sets that are forced beside the processor's best, FIB_TARGET
 #   BEFORE=PROGRAM    a fib of that commit that is built already; else it is built into build/before
 #   FIB=build/fib     this tree's
+#   LIBRARIES="OLD NEW"    kernels: libfibottention.a of each, if they are built already
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [[ $# -ge 1 ]] || { echo "compare-commit: which COMMIT? see the head of this file" >&2; exit 2; }
 commit=$1 what=${2:-all}
-case $what in attention | training | all) ;; *) echo "compare-commit: attention, training or all, got '$what'" >&2; exit 2 ;; esac
+case $what in
+  attention | training | all | kernels) ;;
+  *) echo "compare-commit: attention, training, all or kernels, got '$what'" >&2; exit 2 ;;
+esac
 git rev-parse --quiet --verify "$commit^{commit}" >/dev/null || { echo "compare-commit: no commit '$commit'" >&2; exit 2; }
-after=${FIB:-build/fib}
-[[ -x $after ]] || { echo "compare-commit: $after is not built" >&2; exit 1; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-before=${BEFORE:-$(scripts/build-before.sh "$commit")}
+# time_kernels with a version's library: VERSION, the library, its headers.
+link_kernels() {
+  cc -O2 -std=gnu11 -I "$3" -c tests/tools/time_kernels.c -o "$work/$1.o"
+  c++ "$work/$1.o" "$2" -lhwy -fopenmp -o "$work/$1"
+}
+
+if [[ $what == kernels ]]; then
+  library=src/libfibottention.a
+  read -r old new <<<"${LIBRARIES:-$(scripts/build-before.sh "$commit" fibottention)/$library build/$library}"
+  git show "$commit:include/fibottention/fibottention.h" >"$work/header"
+  mkdir -p "$work/include/fibottention" && mv "$work/header" "$work/include/fibottention/fibottention.h"
+  link_kernels before "$old" "$work/include"
+  link_kernels after "$new" include
+  for ((round = 0; round < ${ROUNDS:-3}; ++round)); do
+    for version in before after; do "$work/$version" | sed "s/^/$version\t/" >>"$work/figures"; done
+  done
+else
+  after=${FIB:-build/fib}
+  [[ -x $after ]] || { echo "compare-commit: $after is not built" >&2; exit 1; }
+  before=${BEFORE:-$(scripts/build-before.sh "$commit")}
+fi
 
 # VERSION TARGET ARGUMENT...: appends "version<TAB>what is timed<TAB>ms" for every row of a benchmark.
 run() {
@@ -44,6 +67,7 @@ both() {
 }
 
 for ((round = 0; round < ${ROUNDS:-3}; ++round)); do
+  [[ $what == kernels ]] && break
   for target in "" ${TARGETS:-}; do
     [[ $what == training ]] && continue
     both "$target" attention --tokens 196 --batch 8 --backward
