@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nlohmann/json.hpp>
 
-#include "attention/pattern_spec.h"
 #include "attention/registry.h"
 #include "fibottention/mechanisms.h"
 #include "kernels/c_guard.h"
