@@ -52,8 +52,7 @@ bool choice_given(const AttentionSpec& spec, const std::string& key) {
 }
 
 std::string support_bias_refusal(const AttentionSpec& spec) {
-  if (masking_of(spec) == Masking::zero) return "excluded pairs would lose theirs";
-  return choice_given(spec, "summaries") ? "a summary stands for many patches" : "";
+  return masking_of(spec) == Masking::zero ? "excluded pairs would lose theirs" : "";
 }
 
 MechanismInfo support_set(const PatternInfo& pattern) {

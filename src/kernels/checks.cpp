@@ -230,16 +230,16 @@ void check_dropout(double probability) {
 
 namespace {
 
-void check_summaries(const SupportSet& support, Masking masking, bool lengths, bool bias) {
+void check_summaries(const SupportSet& support, Masking masking, bool lengths) {
   if (!support.summaries()) return;
-  const char* with = masking == Masking::zero ? "masking zero" : lengths ? "lengths" : bias ? "a bias" : nullptr;
+  const char* with = masking == Masking::zero ? "masking zero" : lengths ? "lengths" : nullptr;
   if (with != nullptr) refuse(std::string("summaries are refused together with ") + with);
 }
 
 }  // namespace
 
 void check_masking(Masking masking, const SupportSet& support, bool lengths, bool bias, double dropout) {
-  check_summaries(support, masking, lengths, bias);
+  check_summaries(support, masking, lengths);
   if (masking != Masking::zero) return;
   const char* with = support.causal() ? "a causal support"
                      : lengths        ? "lengths"

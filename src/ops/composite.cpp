@@ -139,7 +139,8 @@ at::Tensor hide_padding(const at::Tensor& scores, const Group& g, const Segment&
 at::Tensor score(const Group& g, const Segment& segment) {
   at::Tensor s = (segment.queries.take(g.x.q) * segment.keys.take(g.x.k)).sum(-1) * g.scale;
   if (segment.score != 0.0) s = s + segment.score;
-  if (g.bias.defined()) s = s + segment.take_bias(g.bias);
+  const bool of_summary = g.bias.defined() && segment.keys.begin >= g.bias.size(3);  // has none
+  if (g.bias.defined() && !of_summary) s = s + segment.take_bias(g.bias);
   return g.lengths.defined() ? hide_padding(s, g, segment) : s;
 }
 

@@ -290,6 +290,7 @@ void add_summaries(std::vector<AttentionCase>& cases) {
       c.layout = kLayouts[i % 5];
       c.dropout = i % 4 == 1 ? 0.3 : 0.0;
       if (i % 4 == 2) c.scale = 1.3 / std::sqrt(static_cast<double>(c.dim));
+      if (i % 5 == 3) c.bias = i % 2 == 0 ? BiasKind::shared : BiasKind::per_head;
       add(cases, on_grid(c, grid, i % 2 == 0 ? 3 : 0, tiles));
       ++i;
     }

@@ -44,8 +44,11 @@ const double* value(const OracleProblem& p, Position at, int64_t k) {
 }
 size_t bias_index(const OracleProblem& p, Position at_, int64_t k) {
   const int64_t heads = p.bias_per_head ? p.shape.heads : 1, head = p.bias_per_head ? at_.h : 0;
-  return at((((at_.b % p.bias_groups) * heads + head) * p.shape.query_tokens + at_.j) * p.shape.key_tokens + k);
+  const int64_t tokens = p.shape.key_tokens - p.summaries;
+  return at((((at_.b % p.bias_groups) * heads + head) * p.shape.query_tokens + at_.j) * tokens + k);
 }
+/// A summary has none.
+bool has_bias(const OracleProblem& p, int64_t k) { return !p.bias.empty() && k < p.shape.key_tokens - p.summaries; }
 double scale_of(const OracleProblem& p) { return p.scale.value_or(1.0 / std::sqrt(static_cast<double>(p.shape.dim))); }
 double keep_of(const OracleProblem& p, Position at_, int64_t k) {
   return p.keep ? p.keep(at_.b, at_.h, at_.j, k) : 1.0;
@@ -77,7 +80,7 @@ Row make_row(const OracleProblem& p, Position position) {
       continue;
     }
     s[at(k)] = scale_of(p) * dot(query(p, position), key(p, position, k), p.shape.dim) + log_size(p, k);
-    if (!p.bias.empty()) s[at(k)] += p.bias[bias_index(p, position, k)];
+    if (has_bias(p, k)) s[at(k)] += p.bias[bias_index(p, position, k)];
   }
   const double top = *std::max_element(s.begin(), s.end());
   double sum = 0;
@@ -115,7 +118,7 @@ void backward_row(const OracleProblem& p, Position position, const double* grad_
   for (int64_t k = 0; k < s.key_tokens; ++k) {
     if (!row.in_support[at(k)]) continue;
     const double ds = row.probability[at(k)] * (dp[at(k)] - delta);
-    if (!p.bias.empty()) g.dbias[bias_index(p, position, k)] += ds;
+    if (has_bias(p, k)) g.dbias[bias_index(p, position, k)] += ds;
     add_scaled(ds * scale_of(p), key(p, position, k), s.dim, g.dq.data() + query_index(s, position) * s.dim);
     add_scaled(ds * scale_of(p), query(p, position), s.dim, g.dk.data() + key_index(s, position, k) * s.dim);
   }

@@ -57,9 +57,11 @@ HWY_INLINE void fill_masked(const Panel& p, T* strips, T fill) {
   }
 }
 
-/// Calls visit(query, query_step, key, key_step, values, count) for every strip, every summary and every loose pair of
-/// a panel.
-template <class T, class Visit>
+enum class Runs { all, of_tokens };
+
+/// Calls visit(query, query_step, key, key_step, values, count) for every strip, every summary (unless runs of tokens
+/// alone are asked for) and every loose pair of a panel.
+template <Runs runs = Runs::all, class T, class Visit>
 HWY_INLINE void for_each_run(const Panel& p, bool self_is_query, T* strips, T* loose, const Visit& visit) {
   const int64_t n = lanes<T>();
   for (const Strip& s : p.strips) {
@@ -70,7 +72,7 @@ HWY_INLINE void for_each_run(const Panel& p, bool self_is_query, T* strips, T* l
     }
     strips += n;
   }
-  for (int64_t i = 0; i < p.summaries; ++i, strips += n)
+  for (int64_t i = 0; runs == Runs::all && i < p.summaries; ++i, strips += n)
     visit(p.self, int64_t{1}, p.first_summary + i, int64_t{0}, strips, n);
   for (int64_t t = 0; t < p.loose(); ++t) {
     const int64_t self = p.self + p.lane[static_cast<size_t>(t)] * p.self_step, other = p.token[static_cast<size_t>(t)];
@@ -113,23 +115,25 @@ struct PairTerms {
   /// scores += bias.
   void add_bias(const Panel& p, T* strips, T* loose) const {
     if (bias == nullptr) return;
-    for_each_run(p, self_is_query, strips, loose,
-                 [&](int64_t q, int64_t q_step, int64_t k, int64_t k_step, T* values, int64_t n) HWY_ATTR {
-                   const T* from = bias + q * bias_query + k * bias_key;
-                   const int64_t step = q_step * bias_query + k_step * bias_key;
-                   for (int64_t i = 0; i < n; ++i) values[i] += from[i * step];
-                 });
+    for_each_run<Runs::of_tokens>(p, self_is_query, strips, loose,
+                                  [&](int64_t q, int64_t q_step, int64_t k, int64_t k_step, T* values, int64_t n)
+                                      HWY_ATTR {
+                                        const T* from = bias + q * bias_query + k * bias_key;
+                                        const int64_t step = q_step * bias_query + k_step * bias_key;
+                                        for (int64_t i = 0; i < n; ++i) values[i] += from[i * step];
+                                      });
   }
 
   /// dbias += gradients of the scores.
   void add_bias_gradient(const Panel& p, T* strips, T* loose) const {
     if (dbias == nullptr) return;
-    for_each_run(p, self_is_query, strips, loose,
-                 [&](int64_t q, int64_t q_step, int64_t k, int64_t k_step, const T* values, int64_t n) HWY_ATTR {
-                   T* to = dbias + q * dbias_query + k * dbias_key;
-                   const int64_t step = q_step * dbias_query + k_step * dbias_key;
-                   for (int64_t i = 0; i < n; ++i) to[i * step] += values[i];
-                 });
+    for_each_run<Runs::of_tokens>(p, self_is_query, strips, loose,
+                                  [&](int64_t q, int64_t q_step, int64_t k, int64_t k_step, const T* values, int64_t n)
+                                      HWY_ATTR {
+                                        T* to = dbias + q * dbias_query + k * dbias_key;
+                                        const int64_t step = q_step * dbias_query + k_step * dbias_key;
+                                        for (int64_t i = 0; i < n; ++i) to[i * step] += values[i];
+                                      });
   }
 
   /// Zero for dropped pairs, 1 / (1 - probability) times the value for the others.

@@ -178,10 +178,10 @@ TEST_F(EveryMechanism, has_neighbors_where_keys_are_pooled_and_no_summaries) {
   EXPECT_THROW(make(AttentionSpec::parse("fibottention:summaries=2x2"), pooled), std::invalid_argument);
 }
 
-TEST_F(EveryMechanism, with_summaries_refuses_what_has_no_meaning_there) {
+TEST_F(EveryMechanism, with_summaries_takes_a_bias_for_pairs_of_tokens_and_no_zero_masking) {
   Geometry biased = geometry();
   biased.bias = true;
-  EXPECT_THROW(make(AttentionSpec::parse("local:summaries=2x2"), biased), std::invalid_argument);
+  expect_output_and_gradients(*make_double("local:summaries=2x2", biased), random_inputs(biased));
   EXPECT_THROW(make(AttentionSpec::parse("local:summaries=2x2,masking=zero"), geometry()), std::invalid_argument);
 }
 

@@ -42,7 +42,8 @@ inline const std::vector<std::pair<std::string, std::string>>& reduced_attention
       {"fibottention", "tome:r=9,distance=original"},
       {"fibottention:wmin=2", "evit:keep=0.6,at=0,1"},
       {"fibottention-modified", "evit:keep=0.6,at=0,1,distance=original"},
-      {"fibottention:grid=3", "tome:r=9,distance=original"}};
+      {"fibottention:grid=3", "tome:r=9,distance=original"},
+      {"fibottention:grid=3,summaries=3x3", "evit:keep=0.6,at=0,1,distance=original"}};
   return list;
 }
 
