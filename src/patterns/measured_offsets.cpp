@@ -2,6 +2,7 @@
 #include "patterns/measured_offsets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <sstream>
@@ -18,10 +19,17 @@ constexpr size_t kMaxBytes = 16 << 20;
 constexpr int64_t kMaxLayers = 4096;
 constexpr const char* kTitle = "fibottention-offsets";
 
+/// Runs name such files, so a pipe is not waited for.
+std::string text_of(const std::filesystem::path& file) {
+  if (std::filesystem::exists(file) && !std::filesystem::is_regular_file(file))
+    throw std::runtime_error("cannot read '" + printable(file.string(), kLongestQuote) + "': it is no regular file");
+  return read_file(file, kMaxBytes);
+}
+
 /// Lines of a file, with the number of the one that was read last.
 class Lines {
  public:
-  explicit Lines(const std::filesystem::path& file) : file_(file), text_(read_file(file, kMaxBytes)) {}
+  explicit Lines(const std::filesystem::path& file) : file_(file), text_(text_of(file)) {}
 
   bool next(std::vector<std::string>& words) {
     std::string line;
@@ -187,6 +195,9 @@ std::vector<Distances> array_offsets(std::span<const std::vector<double>> heads,
 /// Shortest augmenting paths on reduced costs (Jonker and Volgenant), workers joined one after another: O(n³).
 std::vector<size_t> best_assignment(const std::vector<std::vector<double>>& value) {
   const size_t n = value.size(), none = n;
+  for (const std::vector<double>& row : value)  // what is no number is never nearest, and no path would end
+    if (!std::ranges::all_of(row, [](double v) { return std::isfinite(v); }))
+      throw std::invalid_argument("values to assign by must be finite numbers");
   std::vector<double> of_worker(n + 1, 0), of_job(n + 1, 0);  // dual variables; index n: the root of a path
   std::vector<size_t> worker_at(n + 1, none);
   for (size_t joining = 0; joining < n; ++joining) {

@@ -23,14 +23,41 @@ std::vector<uint64_t> complement(const std::vector<uint64_t>& taken, uint64_t to
   return rest;
 }
 
-/// Key `rank` (from 0) among those of a row that are not in `taken`, which is ascending.
-int64_t free_key(const std::vector<int64_t>& taken, int64_t rank) {
-  for (int64_t t : taken) {
-    if (t > rank) break;
-    ++rank;
+/// What a row sees by offsets and diagonal, ascending, without listing it: of a wide window there may be millions.
+class TakenKeys {
+ public:
+  TakenKeys(const SupportSet& structure, int64_t row)
+      : offsets_(structure.head(0).offsets), row_(row), diagonal_(structure.head(0).diagonal ? 1 : 0) {
+    const auto up_to = [&](int64_t distance) {
+      return std::upper_bound(offsets_.begin(), offsets_.end(), distance) - offsets_.begin();
+    };
+    below_ = up_to(row);
+    above_ = structure.causal() ? 0 : up_to(structure.key_tokens() - 1 - row);
   }
-  return rank;
-}
+  int64_t size() const { return below_ + diagonal_ + above_; }
+
+  /// Key `rank` (from 0) among the others.
+  int64_t free_key(int64_t rank) const {
+    int64_t first = 0, end = size();  // how many of these stand before it
+    while (first < end) {
+      const int64_t middle = first + (end - first) / 2;
+      if (at(middle) - middle > rank)
+        end = middle;
+      else
+        first = middle + 1;
+    }
+    return rank + first;
+  }
+
+ private:
+  int64_t at(int64_t i) const {
+    if (i < below_) return row_ - offsets_[static_cast<size_t>(below_ - 1 - i)];
+    return i < below_ + diagonal_ ? row_ : row_ + offsets_[static_cast<size_t>(i - below_ - diagonal_)];
+  }
+
+  const std::vector<int64_t>& offsets_;
+  int64_t row_, diagonal_, below_ = 0, above_ = 0;
+};
 
 }  // namespace
 
@@ -59,10 +86,10 @@ void add_random_pairs(HeadPattern& head, int64_t count, const PatternGeometry& g
   // Rank r is the r-th free pair in reading order: walk the rows once, beside the ascending ranks.
   auto next = ranks.begin();
   for (int64_t row = 0, row_begin = 0; next != ranks.end(); ++row) {
-    const auto taken = structure.keys_of_row(0, row);
-    const int64_t row_end = row_begin + (geometry.causal ? row + 1 : n) - static_cast<int64_t>(taken.size());
+    const TakenKeys taken(structure, row);
+    const int64_t row_end = row_begin + (geometry.causal ? row + 1 : n) - taken.size();
     for (; next != ranks.end() && static_cast<int64_t>(*next) < row_end; ++next) {
-      const int64_t key = free_key(taken, static_cast<int64_t>(*next) - row_begin);
+      const int64_t key = taken.free_key(static_cast<int64_t>(*next) - row_begin);
       head.pairs.push_back({static_cast<int32_t>(geometry.cls + row), static_cast<int32_t>(geometry.cls + key)});
     }
     row_begin = row_end;

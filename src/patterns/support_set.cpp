@@ -92,11 +92,13 @@ bool has_offset(const std::vector<int64_t>& offsets, int64_t distance) {
 
 int64_t distance(TokenPair p) { return p.query < p.key ? p.key - p.query : p.query - p.key; }
 
-/// Whether one of them gives this pair of patch tokens.
+/// Whether one of them, which are in the order of their offsets, gives this pair of patch tokens.
 bool are_neighbors(const std::vector<GridOffset>& neighbors, int64_t cls, TokenPair p) {
-  const int64_t lower = std::min(p.query, p.key) - cls;
-  return std::any_of(neighbors.begin(), neighbors.end(),
-                     [&](const GridOffset& g) { return g.offset == distance(p) && g.contains(lower); });
+  const int64_t lower = std::min(p.query, p.key) - cls, apart = distance(p);
+  auto neighbor = std::ranges::lower_bound(neighbors, apart, {}, &GridOffset::offset);
+  for (; neighbor != neighbors.end() && neighbor->offset == apart; ++neighbor)
+    if (neighbor->contains(lower)) return true;
+  return false;
 }
 
 /// Whether class tokens, offsets, diagonal or neighbors already give this pair, causality aside.
@@ -108,10 +110,16 @@ bool is_structural(const HeadPattern& head, int64_t cls, TokenPair p) {
 
 bool is_sound(const PeriodicRange& r) { return 0 <= r.begin && r.begin < r.end && r.end <= r.period; }
 
+/// Where both ranges exclude something, places that differ by a period of the columns have the same frame.
+bool is_sound(const GridOffset& g) {
+  const bool one_range = g.columns.everything() || g.frames.everything();
+  return is_sound(g.columns) && is_sound(g.frames) && (one_range || g.columns.period % g.frames.period == 0);
+}
+
 /// Those that no offset has, ascending.
 std::vector<GridOffset> new_neighbors(HeadPattern& head, int64_t patches) {
   for (const GridOffset& g : head.neighbors) {
-    if (g.offset < 1 || g.offset >= patches || !is_sound(g.columns) || !is_sound(g.frames))
+    if (g.offset < 1 || g.offset >= patches || !is_sound(g))
       throw std::invalid_argument("neighbors " + std::to_string(g.offset) + " apart do not fit " +
                                   std::to_string(patches) + " tokens");
   }
@@ -121,22 +129,21 @@ std::vector<GridOffset> new_neighbors(HeadPattern& head, int64_t patches) {
   return head.neighbors;
 }
 
-/// i < count with i mod period < end.
-int64_t count_below(int64_t count, int64_t period, int64_t end) {
-  return count / period * end + std::min(count % period, end);
+/// i < count that are in the range.
+int64_t count_in(const PeriodicRange& r, int64_t count) {
+  const auto below = [&](int64_t end) { return count / r.period * end + std::min(count % r.period, end); };
+  return below(r.end) - below(r.begin);
 }
 
 /// How many patches have a neighbor above them at this offset.
 int64_t count_pairs(const GridOffset& g, int64_t patches) {
   const int64_t count = patches - g.offset;
-  const auto in = [count](const PeriodicRange& r) {
-    return count_below(count, r.period, r.end) - count_below(count, r.period, r.begin);
+  if (g.columns.everything()) return count_in(g.frames, count);
+  // Of both in the first `end` places of a period of the columns.
+  const auto both = [&](int64_t end) {
+    return count_in(g.frames, std::min(end, g.columns.end)) - count_in(g.frames, std::min(end, g.columns.begin));
   };
-  if (g.frames.everything()) return in(g.columns);
-  if (g.columns.everything()) return in(g.frames);
-  int64_t both = 0;
-  for (int64_t p = 0; p < count; ++p) both += g.contains(p) ? 1 : 0;
-  return both;
+  return count / g.columns.period * both(g.columns.period) + both(count % g.columns.period);
 }
 
 void check_tiling(const Tiling& t, int64_t patches, bool causal) {

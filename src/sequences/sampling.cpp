@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 #include <vector>
 
 namespace fib::sequences {
 
 int32_t draw_symbol(std::span<const float> logits, const SamplingOptions& options, CounterRng& rng) {
+  if (!std::ranges::all_of(logits, [](float logit) { return std::isfinite(logit); }))
+    throw std::runtime_error("the model's logits are no numbers, or infinite");
   // By logit, of equals the first: so that a draw depends on nothing else.
   const auto before = [&](int32_t a, int32_t b) {
     const float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];

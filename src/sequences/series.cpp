@@ -18,6 +18,8 @@ namespace fib::sequences {
 namespace {
 
 constexpr size_t kMostSeriesBytes = size_t{1} << 31;
+/// Squares of larger ones, summed over a window, leave the range of float32.
+constexpr double kLargestValue = 1e15;
 constexpr int64_t kDay = 86400;
 constexpr int64_t kMonth = 30 * kDay;
 
@@ -111,6 +113,8 @@ class Reader {
     if (text.empty()) refuse(where + " is empty: holes are not filled in");
     const auto value = parse_number<double>(text);
     if (!value || !std::isfinite(*value)) refuse(fmt::format("{}: {} is no number", where, in_quotes(text)));
+    if (std::abs(*value) > kLargestValue)
+      refuse(fmt::format("{}: {} is larger than {:.0e}", where, in_quotes(text), kLargestValue));
     series_.values.push_back(static_cast<float>(*value));
   }
 

@@ -17,6 +17,7 @@ constexpr int64_t kUsualWork = 300'000, kMostWork = 4'000'000;
 /// A number where the default is one, or a word; what does not fit is refused by the registry.
 std::string random_value(CounterRng& random, const PatternOption& option, int64_t tokens) {
   if (!option.words.empty()) return one_of<std::string>(random, option.words);
+  if (option.key == "file") return option.default_text;  // a problem is drawn from a number alone
   if (option.default_text.find('.') != std::string::npos)
     return std::to_string(static_cast<double>(random.below(1001)) / 1000.0);
   return std::to_string(random.below(static_cast<uint64_t>(tokens) + 2));

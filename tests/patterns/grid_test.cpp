@@ -53,6 +53,28 @@ TEST(Neighbors, are_the_patches_at_most_half_the_size_away_along_each_side) {
   }
 }
 
+/// Four million patches and 65,000 steps: walking over the patches for each would take minutes.
+TEST(Neighbors, are_counted_without_a_walk_over_the_patches) {
+  constexpr int64_t kFar = 20;
+  const auto along = [](int64_t side) {  // ordered pairs on a line, each with itself
+    int64_t pairs = 0;
+    for (int64_t step = -kFar; step <= kFar; ++step) pairs += side - std::abs(step);
+    return pairs;
+  };
+  const SupportSet s =
+      make_support(AttentionSpec::parse("random:ratio=1,grid=41"),
+                   {.patches = int64_t{1} << 22, .cls = 0, .heads = 1, .grid = PatchGrid{128, 128, 256}});
+  EXPECT_EQ(s.patch_pairs(0), along(128) * along(128) * along(256));
+}
+
+TEST(Neighbors, have_columns_of_whole_frames) {
+  HeadPattern head;
+  head.neighbors = {{5, {12, 0, 8}, {4, 0, 3}}};
+  EXPECT_EQ(SupportSet(24, 0, {head}).num_heads(), 1);
+  head.neighbors = {{5, {12, 0, 8}, {5, 0, 3}}};
+  EXPECT_THROW(SupportSet(24, 0, {head}), std::invalid_argument);
+}
+
 TEST(Neighbors, join_a_mechanisms_pairs_and_no_pair_is_counted_twice) {
   for (const PatchGrid& grid : {PatchGrid{6, 7}, PatchGrid{3, 4, 5}}) {
     for (const char* text : {"local:w=9", "fibottention:wmin=3,wmax=20", "bigbird:w=1,random=30"}) {

@@ -2,9 +2,11 @@
 #include "patterns/measured_offsets.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "base/rng.h"
@@ -42,6 +44,14 @@ TEST(Assignment, is_as_good_as_the_best_of_all_permutations) {
       std::sort(got.begin(), got.end());
       for (size_t i = 0; i < n; ++i) EXPECT_EQ(got[i], i) << "each job once";
     }
+  }
+}
+
+TEST(Assignment, refuses_what_is_no_number) {
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+    std::vector<std::vector<double>> value = random_values(3, 1);
+    value[1][2] = bad;
+    EXPECT_THROW(best_assignment(value), std::invalid_argument);
   }
 }
 
@@ -118,6 +128,16 @@ TEST_F(OffsetsFile, says_the_line_that_is_wrong) {
   EXPECT_NE(refusal(title + "0 0\n0 1\n1 0\n").find("line 4: expected no more"), std::string::npos);
   EXPECT_NE(refusal(title + "0 as offsets:other\n").find("line 2: expected another attention"), std::string::npos);
   EXPECT_NE(refusal("fibottention-offsets 1 16 99999 2\n").find("from 1 to 4096"), std::string::npos);
+}
+
+TEST_F(OffsetsFile, is_not_waited_for_where_it_is_a_pipe) {
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  try {
+    read_measured_offsets(file_);
+    ADD_FAILURE() << "was read";
+  } catch (const std::runtime_error& error) {
+    EXPECT_TRUE(fib::test::mentions(error.what(), "it is no regular file"));
+  }
 }
 
 TEST_F(OffsetsFile, makes_the_support_of_each_layer) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 namespace fib {
 namespace {
@@ -55,6 +56,33 @@ TEST(RandomPairs, may_fill_all_that_remains) {
     EXPECT_EQ(make_drawn("bigbird:random=" + std::to_string(rest), g).patch_pairs(), causal ? 45 : 81);
     EXPECT_THROW(make_drawn("bigbird:random=" + std::to_string(rest + 1), g), std::invalid_argument);
   }
+}
+
+/// The free pairs in reading order, by asking for each.
+TEST(RandomPairs, are_the_free_pairs_of_the_drawn_ranks) {
+  for (const bool causal : {false, true}) {
+    for (const int64_t window : {1, 3, 7, 11}) {
+      const PatternGeometry g{.patches = 12, .cls = 2, .heads = 1, .causal = causal};
+      const std::string options = "bigbird:w=" + std::to_string(window) + ",random=";
+      const SupportSet structure = make_drawn(options + "0", g);
+      std::vector<TokenPair> free;
+      for (int32_t q = 2; q < 14; ++q)
+        for (int32_t k = 2; k < (causal ? q + 1 : 14); ++k)
+          if (!structure.contains(0, {q, k})) free.push_back({q, k});
+      for (size_t count = 0; count <= free.size(); ++count) {
+        CounterRng rng(0, {1, 0, 0});
+        std::vector<TokenPair> expected;
+        for (const uint64_t rank : draw_sorted(count, free.size(), rng)) expected.push_back(free[rank]);
+        EXPECT_EQ(make_drawn(options + std::to_string(count), g).head(0).pairs.to_vector(), expected);
+      }
+    }
+  }
+}
+
+/// A walk over what each row sees would take minutes.
+TEST(RandomPairs, beside_a_window_of_thousands_over_a_million_tokens_take_a_moment) {
+  const SupportSet set = make_drawn("bigbird:w=30000,random=5", {.patches = 1 << 20, .cls = 0, .heads = 1});
+  EXPECT_EQ(set.head(0).pairs.size(), 5);
 }
 
 TEST(RandomPairs, cover_every_free_pair_in_the_long_run) {

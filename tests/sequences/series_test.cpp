@@ -41,6 +41,7 @@ TEST(Series, refuses_a_bad_file_in_one_line_that_says_where) {
   EXPECT_TRUE(mentions(parse_error(head + "2016-07-02,,2\n"), "line 3: column 'a' is empty: holes are not filled in"));
   EXPECT_TRUE(mentions(parse_error(head + "2016-07-02,x,2\n"), "line 3: column 'a': 'x' is no number"));
   EXPECT_TRUE(mentions(parse_error(head + "2016-07-02,nan,2\n"), "'nan' is no number"));
+  EXPECT_TRUE(mentions(parse_error(head + "2016-07-02,1,-1e300\n"), "column 'b': '-1e300' is larger than 1e+15"));
   EXPECT_TRUE(mentions(parse_error(head + "2016-07-02,1\n"), "line 3: 2 fields, the first line has 3"));
   EXPECT_TRUE(mentions(parse_error(head + "\n2016-07-02,1,2\n"), "line 3: 1 fields"));
   EXPECT_TRUE(mentions(parse_error(head + "2016-06-30,1,2\n"), "line 3: the date '2016-06-30' is not after"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "files.h"
 #include "sequences/sampling.h"
@@ -90,6 +91,14 @@ TEST(DrawSymbol, of_top_k_draws_no_other) {
   EXPECT_EQ(counts[0] + counts[3], 0);
   EXPECT_GT(counts[1], 0);
   EXPECT_GT(counts[2], 0);
+}
+
+TEST(DrawSymbol, refuses_logits_that_are_no_numbers) {
+  CounterRng rng(4);
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> logits = {0, bad, 1};
+    EXPECT_TRUE(mentions(error_of([&] { draw_symbol(logits, {}, rng); }), "no numbers, or infinite"));
+  }
 }
 
 }  // namespace

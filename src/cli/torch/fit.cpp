@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/torch/over_images.h"
@@ -51,6 +52,15 @@ struct Fitted {
   double attention = 0;  ///< share of what patches give to patches
 };
 
+/// Weights may hold anything.
+void check_numbers(const std::vector<Layer>& layers) {
+  for (size_t l = 0; l < layers.size(); ++l)
+    for (size_t h = 0; h < layers[l].size(); ++h)
+      for (const double attention : layers[l][h])
+        if (!std::isfinite(attention))
+          throw std::runtime_error(fmt::format("the model's attention is no number in layer {}, head {}", l, h));
+}
+
 Fitted fitted(const Shape& shape, const std::vector<Layer>& layers, int64_t pairs) {
   Fitted f{shape.name, shape.what, {static_cast<int64_t>(layers.front().front().size()), layers.front().size(), {}}};
   double heads = 0, all = 0;
@@ -97,6 +107,7 @@ void run(const FitArguments& a, const Globals& globals) {
   with_progress(model, images, globals.quiet || a.measured.json, [&](const analysis::ImagesDone& done) {
     layers = analysis::attention_by_distance(model, images, done);
   });
+  check_numbers(layers);
   const auto patches = static_cast<double>(layers.front().front().size());
   std::vector<Fitted> all;
   for (const Shape& shape : kShapes)

@@ -125,10 +125,14 @@ at::Tensor SeriesDecoder::forward(const at::Tensor& x) {
   return steps.view({x.size(0), x.size(1), -1}) * deviation + mean;
 }
 
-std::shared_ptr<SeriesDecoder> make_series_decoder(const Recipe& recipe) {
+std::shared_ptr<SeriesDecoder> make_series_decoder(const Recipe& recipe, const SafetensorsFile* weights) {
   const SeriesSource source = series_source(recipe.data.source);
-  return std::make_shared<SeriesDecoder>(decoder_of(recipe, source.patching.count()), source.patching,
-                                         source.options.horizon);
+  const DecoderDimensions dims = decoder_of(recipe, source.patching.count());
+  const int64_t patch = source.patching.length, horizon = source.options.horizon, width = dims.row.width;
+  if (weights != nullptr)
+    check_parameters(*weights, recipe.model.name,
+                     decoder_parameters(dims, 0) + (patch + 1) * width + (width + 1) * horizon);
+  return std::make_shared<SeriesDecoder>(dims, source.patching, horizon);
 }
 
 SeriesOptions series_options(const Recipe& recipe) {
@@ -232,7 +236,7 @@ TrainedSeries open_series(const std::filesystem::path& run) {
   const SafetensorsFile file(path);
   const auto told = file.metadata().find("scale");
   take_scale(opened, told == file.metadata().end() ? "{}" : told->second);
-  opened.model = make_series_decoder(opened.recipe);
+  opened.model = make_series_decoder(opened.recipe, &file);
   load_parameters(*opened.model, file, opened.recipe.model.name);
   opened.model->eval();
   return opened;
@@ -250,6 +254,8 @@ Forecast forecast(const TrainedSeries& trained, const Series& series, int64_t be
   const at::Tensor values = by_column(trained.scale.scaled(series), series.width());
   const at::Tensor seen = values.narrow(1, begin - s.look_back, s.look_back).unsqueeze(0);
   const at::Tensor steps = trained.model->forward(seen)[0];  // [C,h]
+  if (!at::isfinite(steps).all().item<bool>())
+    throw std::runtime_error(fmt::format("{} forecasts what is no number, or infinite", trained.weights));
   Forecast result{.begin = begin, .values = {}};
   for (int64_t t = 0; t < s.horizon; ++t) {
     for (int64_t c = 0; c < series.width(); ++c) {

@@ -30,8 +30,10 @@ class SeriesDecoder : public torch::nn::Module {
   std::shared_ptr<DecoderTrunk> trunk_;
 };
 
-/// The model that a recipe describes.
-std::shared_ptr<SeriesDecoder> make_series_decoder(const training::Recipe& recipe);
+/// The model that a recipe describes; where weights are given, they must have as many parameters. Throws
+/// std::runtime_error.
+std::shared_ptr<SeriesDecoder> make_series_decoder(const training::Recipe& recipe,
+                                                   const SafetensorsFile* weights = nullptr);
 
 /// Its parts and windows.
 SeriesOptions series_options(const training::Recipe& recipe);

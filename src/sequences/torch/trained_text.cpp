@@ -32,6 +32,14 @@ std::filesystem::path weights_of_run(const std::filesystem::path& run, const tra
   throw std::runtime_error(fmt::format("the run in '{}' has no weights yet", run.string()));
 }
 
+void check_parameters(const SafetensorsFile& file, const std::string& model, int64_t wanted) {
+  int64_t stored = 0;
+  for (const TensorView& tensor : file.tensors()) stored += tensor.elements();
+  if (stored != wanted)
+    throw std::runtime_error(
+        fmt::format("the weights do not fit {}: it has {} parameters, the file {}", model, wanted, stored));
+}
+
 void load_parameters(torch::nn::Module& module, const SafetensorsFile& file, const std::string& model) {
   const at::NoGradGuard no_grad;
   for (const auto& item : module.named_parameters()) {
@@ -55,6 +63,7 @@ TrainedText open_text(const std::filesystem::path& run) {
   opened.vocabulary =
       Vocabulary::parse(source.options.symbols, told == file.metadata().end() ? std::string_view() : told->second);
   const DecoderDimensions dims = decoder_of(recipe, source.context);
+  check_parameters(file, recipe.model.name, decoder_parameters(dims, opened.vocabulary.size()));
   opened.model = std::make_shared<TextDecoder>(dims, opened.vocabulary.size());
   load_parameters(*opened.model, file, recipe.model.name);
   opened.model->eval();

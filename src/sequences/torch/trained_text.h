@@ -20,6 +20,9 @@ namespace fib::sequences {
 std::filesystem::path weights_of_run(const std::filesystem::path& run, const training::Recipe& recipe,
                                      const std::string& task);
 
+/// Before a model is made, whose size a run's config.toml may claim at will. Throws std::runtime_error.
+void check_parameters(const SafetensorsFile& file, const std::string& model, int64_t wanted);
+
 /// Every parameter by its name and in its shape, or a std::runtime_error.
 void load_parameters(torch::nn::Module& module, const SafetensorsFile& file, const std::string& model);
 

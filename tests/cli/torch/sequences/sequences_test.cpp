@@ -84,6 +84,37 @@ TEST_F(SequenceCommands, generate_refuses_a_bad_prompt_or_run) {
   expect_refused("generate --run " + path("nowhere"), 1, "nowhere");
 }
 
+/// A run of somebody else's: what it claims to be is compared with its weights before memory is taken, and weights that
+/// give no numbers give no text and no forecast.
+TEST_F(SequenceCommands, hostile_runs_are_refused_in_one_line) {
+  const auto copy_of = [](const std::string& run, const std::string& from, const std::string& to) {
+    std::filesystem::remove_all(path("hostile"));
+    std::filesystem::copy(path(run), path("hostile"));
+    std::string config = fib::test::read_file(path("hostile/config.toml"));
+    config.replace(config.find(from), from.size(), to);
+    write_file(path("hostile/config.toml"), config);
+  };
+  const std::string generate = "generate --run " + path("hostile") + " --prompt to";
+  const std::string forecast = "forecast --run " + path("hostile") + " --input " + path("s.csv");
+  copy_of("text", "mini_decoder", "gpt2_xl");
+  expect_refused(generate, 1, "the weights do not fit gpt2_xl: it has 1475");
+  copy_of("text", "symbols=characters", "context=16777216&symbols=characters");
+  expect_refused(generate, 1, "the weights do not fit mini_decoder: it has 2684");
+  copy_of("series", "horizon=6", "horizon=2147483647");
+  expect_refused(forecast, 1, "the weights do not fit mini_decoder: it has 365");
+  for (const std::string run : {"text", "series"}) {
+    copy_of(run, "mini_decoder", "mini_decoder");
+    for (const auto& entry : std::filesystem::directory_iterator(path("hostile"))) {
+      if (entry.path().extension() != ".safetensors") continue;
+      std::string file = fib::test::read_file(entry.path());
+      std::fill(file.end() - 4096, file.end(), '\xff');
+      write_file(entry.path(), file);
+    }
+    run == "text" ? expect_refused(generate, 1, "logits are no numbers")
+                  : expect_refused(forecast, 1, "forecasts what is no number");
+  }
+}
+
 TEST_F(SequenceCommands, forecast_tells_and_draws_every_column) {
   const std::string command = "forecast --run " + path("series") + " --input " + path("s.csv");
   const Outcome outcome = run_fib(command + " --held-out --json --plot " + path("f.svg"));
