@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "report/manual/manual.h"
 #include "report/pattern_summary.h"
+#include "training/recipe/begin.h"
 #include "training/recipe/options.h"
 #include "training/recipe/recipe_files.h"
 
@@ -34,6 +35,7 @@ std::string word_value(const std::string& key) {
   if (key == "model") return "MODEL";
   if (key == "data") return "DATA";
   if (key == "attention_layers") return "LAYERS";
+  if (key == "freeze") return "N|all";
   return key == "weights" ? "FILE" : "TEXT";
 }
 
@@ -82,7 +84,7 @@ bool given(const RecipeArguments& arguments, const char* flag) { return argument
 }  // namespace
 
 void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe& base, RecipeHelp help) {
-  const Recipe usual;
+  const Recipe usual, shown = training::closed_recipe(base);
   arguments.app = &app;
   app.add_option("--recipe", arguments.recipe,
                  "options from a file, or from a recipe that is found by its name; those given here override it")
@@ -95,11 +97,15 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
       ->type_name("RECIPE");
   add_attention_options(app, arguments.attention);
   add_match_pairs(app, arguments.match_pairs);
+  if (base.model.attention.empty())
+    app.get_option("--attention")
+        ->description(
+            "NAME or NAME:key=value,key=value; fib attentions lists them. With --weights, that of the weights");
   group_attention(app, is_listed(arguments, "attention", help));
   for (const Option& option : training::options()) {
     // --threads is understood by every command, --attention has shorthands.
     if (option.key == "threads" || option.key == "attention") continue;
-    const std::string fallback = default_text(option, base);
+    const std::string fallback = default_text(option, shown);
     const bool listed = is_listed(arguments, option.key, help) || fallback != default_text(option, usual);
     add_flag(app, arguments, option)
         ->group(listed ? group_of(option.section) : report::kUnlisted)
@@ -112,9 +118,14 @@ Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
   for (const auto& [option, text] : arguments.given) option->parse(base, text);
   AttentionArguments attention = arguments.attention;
   if (!given(arguments, "--attention")) attention.attention = base.model.attention;
+  const bool shorthand = attention.modified || !attention.wmin.empty() || !attention.wmax.empty();
+  const auto target = target_of(arguments.match_pairs);
+  if (attention.attention.empty() && !shorthand && !target) return base;  // that of the weights
+  if (attention.attention.empty()) attention.attention = Recipe().model.attention;
   base.model.attention = attention_spec(attention).to_string();
-  if (const auto target = target_of(arguments.match_pairs))
-    base.model.attention = ablations::match_pairs(base, *target).attention.to_string();
+  if (!target) return base;
+  const Recipe whole = base.model.weights.empty() ? training::closed_recipe(base) : training::settled_recipe(base);
+  base.model.attention = ablations::match_pairs(whole, *target).attention.to_string();
   return base;
 }
 

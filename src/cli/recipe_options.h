@@ -40,6 +40,8 @@ struct TrainArguments {
   std::string out;
   bool resume = false;
   bool json = false;
+  bool find_lr = false;
+  std::string plot;                     ///< of --find-lr
   double peer_timeout = 60;             ///< seconds
   training::Recipe base = {};           ///< what options and files change
   std::string command = "train";        ///< for what is told about continuing

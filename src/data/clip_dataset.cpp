@@ -18,17 +18,6 @@ namespace fib {
 namespace fs = std::filesystem;
 namespace {
 
-std::string option_or(const DatasetRequest& wanted, const char* key, const std::string& otherwise) {
-  const auto found = wanted.options.find(key);
-  return found != wanted.options.end() ? found->second : otherwise;
-}
-
-[[noreturn]] void refuse_option(const DatasetRequest& wanted, const char* key, const std::string& value,
-                                const std::string& accepted) {
-  throw std::invalid_argument(
-      fmt::format("{}: {}={}: accepted is {}", wanted.row.name, key, printable(value, 60), accepted));
-}
-
 DatasetPtr make_clips(const DatasetRequest& wanted, std::vector<LabeledFile> clips, std::vector<std::string> names,
                       int64_t classes) {
   if (classes < 2)
@@ -41,21 +30,6 @@ DatasetPtr make_clips(const DatasetRequest& wanted, std::vector<LabeledFile> cli
   info.classes = classes;
   if (static_cast<int64_t>(names.size()) == classes) info.class_names = std::move(names);
   return std::make_shared<ClipDataset>(std::move(info), std::move(clips));
-}
-
-/// What is held out of clips without splits: a share of each class.
-std::vector<LabeledFile> seeded_part(const DatasetRequest& wanted, std::vector<LabeledFile> clips, int64_t classes) {
-  const std::string share = option_or(wanted, "test", "0.2"), seed = option_or(wanted, "seed", "0");
-  const auto fraction = parse_number<double>(share);
-  if (!fraction || !(*fraction > 0 && *fraction < 1)) refuse_option(wanted, "test", share, "above 0, below 1");
-  const auto number = parse_number<uint64_t>(seed);
-  if (!number) refuse_option(wanted, "seed", seed, "a whole number from 0");
-  const TrainingSplit split =
-      split_training_set(labels_of(clips), classes, {.validation_fraction = *fraction, .seed = *number});
-  std::vector<LabeledFile> part;
-  for (size_t i : wanted.part == DatasetPart::train ? split.train : split.validation)
-    part.push_back(std::move(clips[i]));
-  return part;
 }
 
 /// A clip whose name says who does what, and where it is seen from.

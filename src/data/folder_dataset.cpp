@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/text.h"
+#include "data/open_dataset.h"
 
 namespace fib {
 namespace fs = std::filesystem;
@@ -82,11 +83,7 @@ std::string count_text(const std::map<std::string, size_t>& skipped) {
 
 fs::path part_folder(const fs::path& folder, DatasetPart part) {
   const bool has_train = fs::is_directory(folder / "train");
-  if (part == DatasetPart::train) {
-    if (!has_train)
-      throw std::runtime_error(folder.string() + ": no folder train/ in it, so it can only be evaluated on");
-    return folder / "train";
-  }
+  if (part == DatasetPart::train) return has_train ? folder / "train" : folder;
   for (const char* name : {"val", "test"})
     if (fs::is_directory(folder / name)) return folder / name;
   if (has_train) throw std::runtime_error(folder.string() + ": a folder train/ but neither val/ nor test/ beside it");
@@ -192,8 +189,52 @@ std::optional<ObjectBox> FolderDataset::box(size_t index) const {
   return boxes_.empty() ? std::nullopt : boxes_[index];
 }
 
+std::string option_or(const DatasetRequest& wanted, const char* key, const std::string& otherwise) {
+  const auto found = wanted.options.find(key);
+  return found != wanted.options.end() ? found->second : otherwise;
+}
+
+void refuse_option(const DatasetRequest& wanted, const char* key, const std::string& value,
+                   const std::string& accepted) {
+  throw std::invalid_argument(
+      fmt::format("{}: {}={}: accepted is {}", wanted.row.name, key, printable(value, kLongestQuote), accepted));
+}
+
+std::vector<LabeledFile> seeded_part(const DatasetRequest& wanted, std::vector<LabeledFile> files, int64_t classes) {
+  const std::string share = option_or(wanted, "test", kTestShare), seed = option_or(wanted, "seed", kSplitSeed);
+  const auto fraction = parse_number<double>(share);
+  if (!fraction || !(*fraction > 0 && *fraction < 1)) refuse_option(wanted, "test", share, "above 0, below 1");
+  const auto number = parse_number<uint64_t>(seed);
+  if (!number) refuse_option(wanted, "seed", seed, "a whole number from 0");
+  const TrainingSplit split =
+      split_training_set(labels_of(files), classes, {.validation_fraction = *fraction, .seed = *number});
+  std::vector<LabeledFile> part;
+  for (size_t i : wanted.part == DatasetPart::train ? split.train : split.validation)
+    part.push_back(std::move(files[i]));
+  return part;
+}
+
+namespace {
+
+/// Whether a share of each class is held out, and a line about it for those who train on the rest.
+bool divides(const DatasetRequest& wanted) {
+  const bool has_parts = fs::is_directory(wanted.folder / "train");
+  if (has_parts && !wanted.options.empty())
+    throw std::invalid_argument(fmt::format("{}: it has a folder train/; ?test= and ?seed= divide class folders alone",
+                                            wanted.folder.string()));
+  return wanted.row.divided_on_demand && !has_parts && (wanted.part == DatasetPart::train || !wanted.options.empty());
+}
+
+std::string division_text(const DatasetRequest& wanted, size_t whole, size_t part) {
+  return fmt::format("{}: no train/ in it, so {} of {} images are held out to test on, a share of each class ({})",
+                     wanted.folder.string(), whole - part, whole, split_options_text(wanted.options));
+}
+
+}  // namespace
+
 DatasetPtr open_image_folder(const DatasetRequest& wanted) {
   const fs::path& folder = wanted.folder;
+  const bool divided = divides(wanted);
   ImageFolder listed = list_image_part(folder, wanted.part);
   check_classes(wanted.row, listed, folder);
   DatasetInfo info = info_of(wanted.row, folder);
@@ -203,6 +244,15 @@ DatasetPtr open_image_folder(const DatasetRequest& wanted) {
     info.notices.push_back(
         fmt::format("{}: passed by images of kinds that are not read: {} (read are jpg, jpeg, png, webp)",
                     part_folder(folder, wanted.part).string(), count_text(listed.skipped)));
+  if (divided) {
+    const size_t whole = listed.images.size();
+    listed.images = seeded_part(wanted, std::move(listed.images), listed.num_labels);
+    if (listed.images.empty())
+      throw std::runtime_error(fmt::format("{}: of {} images none is left to {} on with {}", folder.string(), whole,
+                                           wanted.part == DatasetPart::train ? "train" : "test",
+                                           split_options_text(wanted.options)));
+    if (wanted.part == DatasetPart::train) info.notices.push_back(division_text(wanted, whole, listed.images.size()));
+  }
   return std::make_shared<FolderDataset>(std::move(info), std::move(listed.images));
 }
 

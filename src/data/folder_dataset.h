@@ -51,6 +51,14 @@ ImageFolder list_image_part(const std::filesystem::path& folder, DatasetPart par
 std::vector<std::filesystem::path> find_files(const std::filesystem::path& folder, const FileKinds& kinds,
                                               std::map<std::string, size_t>& skipped);
 
+/// The option of a dataset, "0.2" of "?test=0.2", or what it is without one.
+std::string option_or(const DatasetRequest& wanted, const char* key, const std::string& otherwise);
+[[noreturn]] void refuse_option(const DatasetRequest& wanted, const char* key, const std::string& value,
+                                const std::string& accepted);
+
+/// Of files without splits: the share ?test= of each class is held out to test on, by ?seed=.
+std::vector<LabeledFile> seeded_part(const DatasetRequest& wanted, std::vector<LabeledFile> files, int64_t classes);
+
 std::vector<int64_t> labels_of(const std::vector<LabeledFile>& files);
 
 class FolderDataset : public Dataset {

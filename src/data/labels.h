@@ -10,8 +10,9 @@
 
 namespace fib {
 
-/// Class names by index from a JSON file: ["tench", …], {"0": "tench", …} or ImageNet's {"0": ["n01440764", "tench"],
-/// …}; keys may be padded, "000". Throws std::runtime_error with one line unless the indices are 0 … n-1.
+/// Class names by index. JSON: ["tench", …], {"0": "tench", …} or ImageNet's {"0": ["n01440764", "tench"], …}; keys may
+/// be padded, "000". A file .csv: lines index,name below a header or none. Other text: one name a line, in the order of
+/// the classes. Throws std::runtime_error with one line unless the indices are 0 … n-1.
 std::vector<std::string> read_labels(const std::filesystem::path& file);
 
 struct RankedClass {

@@ -114,7 +114,8 @@ DatasetPtr open_dataset(std::string_view source, DatasetPart part, bool verify) 
   return known->open({*parsed.row, folder, part, verify, parsed.options});
 }
 
-DataSplits open_data_splits(std::string_view source, const SplitOptions& options, bool verify) {
+DataSplits open_data_splits(std::string_view given, const SplitOptions& options, bool verify) {
+  const std::string source = divided_source(given);
   const DatasetPtr whole = open_dataset(source, DatasetPart::train, verify);
   DataSplits splits;
   if (options.validation_fraction > 0 && whole->info().clips)

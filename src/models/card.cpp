@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "base/json.h"
+#include "models/kinds.h"
 
 namespace fib::models {
 namespace {
@@ -216,6 +217,38 @@ ModelCard published_card(const ModelRow& row, int64_t channels) {
   card.crops = row.frames > 0 ? 3 : 0;
   card.sampling_rate = row.frames > 0 ? 32 : 0;
   return card;
+}
+
+namespace {
+
+/// Blocks 0, 1, 2, … that the file has parameters of.
+int64_t stored_blocks(const SafetensorsFile& weights) {
+  const auto has = [&](int64_t block) {
+    const std::string prefix = fmt::format("blocks.{}.", block);
+    return std::ranges::any_of(weights.tensors(), [&](const TensorView& t) { return t.name.starts_with(prefix); });
+  };
+  int64_t count = 0;
+  while (has(count)) ++count;
+  return count;
+}
+
+bool is_shaped_like(const ModelRow& row, const SafetensorsFile& weights) {
+  const TensorView* stem = weights.find(row.kind->stem);
+  const TensorView* head = weights.find(std::string(row.kind->classifier) + ".weight");
+  if (stem == nullptr || head == nullptr || stem->shape.size() != 4 || head->shape.size() != 2) return false;
+  const bool clips = weights.find("time_embed") != nullptr;
+  const int64_t last = row.stages.empty() ? row.dim : row.stages.back().dim;
+  if (stem->shape[0] != row.dim || head->shape[1] != last || clips != (row.frames > 0)) return false;
+  return !row.stages.empty() || (stem->shape[2] == row.patch && stored_blocks(weights) == row.depth);
+}
+
+}  // namespace
+
+std::vector<std::string> models_shaped_like(const SafetensorsFile& weights) {
+  std::vector<std::string> names;
+  for (const ModelRow& row : table())
+    if (is_shaped_like(row, weights)) names.push_back(row.name);
+  return names;
 }
 
 Options options_of(const ModelCard& card) {

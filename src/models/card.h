@@ -45,6 +45,10 @@ ModelCard completed(ModelCard card, const ModelCard& from);
 /// How the published weights of a model see an image of `channels` channels.
 ModelCard published_card(const ModelRow& row, int64_t channels = 3);
 
+/// Models that weights which do not say theirs may be of: those whose first and last widths, patches and number of
+/// blocks are the file's.
+std::vector<std::string> models_shaped_like(const SafetensorsFile& weights);
+
 /// The choices that a card makes; the others have their defaults.
 Options options_of(const ModelCard& card);
 

@@ -28,6 +28,7 @@ struct OptimizerSettings {
   double grad_clip = 1;
   double layer_decay = 1;
   double label_smoothing = 0.1;
+  std::string class_weights = "none";
 
   /// The learning rate at the top of the schedule.
   double peak_lr() const { return lr_batch > 0 ? lr * static_cast<double>(batch) / static_cast<double>(lr_batch) : lr; }

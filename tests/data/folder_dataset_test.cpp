@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "data/fixtures.h"
 #include "data/open_dataset.h"
@@ -55,11 +56,65 @@ TEST(FolderDataset, folders_named_by_numbers_are_class_indices) {
   EXPECT_EQ(tested->info().classes, 12);
 }
 
+class ClassFolders : public testing::Test {
+ protected:
+  ClassFolders() {
+    for (const char* name : {"ant", "bee"})
+      for (int i = 0; i < 10; ++i) write_image(root_ / name / (std::to_string(i) + ".jpg"), 1);
+  }
+  std::string source(const std::string& options = "") const { return "folder:" + root_.path().string() + options; }
+  std::string refusal(const std::string& options) const {
+    return error_of([&] { open_dataset(source(options), DatasetPart::test); });
+  }
+
+  test::TemporaryDirectory root_;
+};
+
+std::set<std::string> files_of(const Dataset& dataset) {
+  std::set<std::string> files;
+  for (size_t i = 0; i < dataset.size(); ++i) files.insert(dataset.item_name(i));
+  return files;
+}
+
+TEST_F(ClassFolders, hold_out_a_share_of_each_class_where_they_are_trained_on) {
+  const DataSplits splits = open_data_splits(source(), {});
+  EXPECT_EQ(splits.train->size(), size_t{16});
+  EXPECT_EQ(splits.test->size(), size_t{4});
+  EXPECT_EQ(splits.test->info().class_names, (std::vector<std::string>{"ant", "bee"}));
+  std::set<std::string> files = files_of(*splits.train);
+  for (const std::string& file : files_of(*splits.test)) EXPECT_TRUE(files.insert(file).second) << file;
+  EXPECT_EQ(files.size(), size_t{20});
+  EXPECT_TRUE(mentions(splits.train->info().notices.at(0),
+                       "4 of 20 images are held out to test on, a share of each "
+                       "class (?test=0.2&seed=0)"));
+  EXPECT_TRUE(splits.test->info().notices.empty());
+}
+
+TEST_F(ClassFolders, are_whole_where_they_are_only_tested_on) {
+  EXPECT_EQ(open_dataset(source(), DatasetPart::test)->size(), size_t{20});
+  EXPECT_EQ(open_dataset(divided_source(source()), DatasetPart::test)->size(), size_t{4});
+}
+
+TEST_F(ClassFolders, are_divided_as_their_options_say) {
+  const auto tested = [&](const char* options) { return open_dataset(source(options), DatasetPart::test); };
+  EXPECT_EQ(tested("?test=0.5")->size(), size_t{10});
+  EXPECT_NE(files_of(*tested("?test=0.5")), files_of(*tested("?test=0.5&seed=1")));
+  EXPECT_EQ(divided_source(source("?test=0.5")), source("?test=0.5&seed=0"));
+  EXPECT_TRUE(mentions(refusal("?test=1"), "folder: test=1: accepted is above 0, below 1"));
+  EXPECT_TRUE(mentions(refusal("?seed=x"), "folder: seed=x: accepted is a whole number from 0"));
+  EXPECT_TRUE(mentions(refusal("?share=0.5"), "unknown option of folder 'share'"));
+  EXPECT_TRUE(mentions(refusal("?test=0.01"), "of 20 images none is left to test on with ?test=0.01&seed=0"));
+}
+
+TEST_F(ClassFolders, with_a_folder_train_have_no_division_of_ours) {
+  write_image(root_ / "train" / "ant" / "a.jpg", 1);
+  EXPECT_EQ(divided_source(source()), source());
+  EXPECT_TRUE(mentions(refusal("?test=0.5"), "it has a folder train/"));
+}
+
 TEST(FolderDataset, says_what_cannot_be_trained_or_tested_on) {
   const test::TemporaryDirectory root;
-  write_image(root / "ant" / "a.png", 1);
   const std::string source = "folder:" + root.path().string();
-  EXPECT_TRUE(mentions(error_of([&] { open_dataset(source, DatasetPart::train); }), "no folder train/ in it"));
   write_image(root / "train" / "ant" / "a.png", 1);
   EXPECT_TRUE(mentions(error_of([&] { open_dataset(source, DatasetPart::test); }), "neither val/ nor test/"));
   EXPECT_TRUE(mentions(error_of([&] { open_dataset("folder:/no/such/place", DatasetPart::test); }), "/no/such/place"));

@@ -18,14 +18,14 @@ using test::write_file;
 
 using Names = std::vector<std::string>;
 
-std::vector<std::string> labels_of(const std::string& json) {
+std::vector<std::string> labels_of(const std::string& text, const std::string& file = "labels.json") {
   TemporaryDirectory dir;
-  write_file(dir / "labels.json", json);
-  return read_labels(dir / "labels.json");
+  write_file(dir / file, text);
+  return read_labels(dir / file);
 }
 
-std::string labels_refusal(const std::string& json) {
-  return error_of([&] { labels_of(json); });
+std::string labels_refusal(const std::string& text, const std::string& file = "labels.json") {
+  return error_of([&] { labels_of(text, file); });
 }
 
 TEST(Labels, reads_imagenet_class_index_by_number) {
@@ -42,6 +42,24 @@ TEST(Labels, reads_keys_padded_with_zeros) {
 }
 
 TEST(Labels, reads_a_plain_array) { EXPECT_EQ(labels_of(R"(["cat", "dog"])"), (Names{"cat", "dog"})); }
+
+TEST(Labels, reads_one_name_a_line) {
+  EXPECT_EQ(labels_of("tench, Tinca tinca\r\ngoldfish\n", "labels.txt"), (Names{"tench, Tinca tinca", "goldfish"}));
+  EXPECT_EQ(labels_of("cat\ndog", "classes"), (Names{"cat", "dog"}));
+  EXPECT_EQ(labels_of("[\"cat\"]", "classes.txt"), (Names{"cat"}));
+  EXPECT_TRUE(mentions(labels_refusal("cat\n\ndog\n", "labels.txt"), "line 2 is empty, accepted is one name a line"));
+  EXPECT_TRUE(mentions(labels_refusal("\n", "labels.txt"), "it names no classes"));
+}
+
+TEST(Labels, reads_csv_by_index_with_a_header_or_without) {
+  EXPECT_EQ(labels_of("class,name\n1,\"goldfish, gold\"\n0,\"the \"\"tench\"\"\"\n", "labels.csv"),
+            (Names{"the \"tench\"", "goldfish, gold"}));
+  EXPECT_EQ(labels_of("0,n01440764,tench\n1,n01443537,goldfish\n", "labels.CSV"), (Names{"tench", "goldfish"}));
+  EXPECT_TRUE(mentions(labels_refusal("0,a\n2,b\n", "l.csv"), "class '1' is missing, accepted are indices 0 to 1"));
+  EXPECT_TRUE(mentions(labels_refusal("0,a\n00,b\n", "l.csv"), "class '00' is there twice"));
+  EXPECT_TRUE(mentions(labels_refusal("0,a\nb\n", "l.csv"), "line 2 is 'b', accepted are lines index,name"));
+  EXPECT_TRUE(mentions(labels_refusal("class,name\n", "l.csv"), "it names no classes"));
+}
 
 TEST(Labels, refuses_what_leaves_a_class_without_a_name) {
   EXPECT_TRUE(mentions(labels_refusal(R"({"0": "a", "2": "b"})"), "class '1' is missing, accepted are indices 0 to 1"));

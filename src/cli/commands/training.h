@@ -7,17 +7,30 @@
 
 #include "cli/command.h"
 #include "cli/recipe_options.h"
+#include "training/recipe/begin.h"
 
 namespace fib::cli {
 
 // ---- fib train
 
 inline void declare(CLI::App& command, TrainArguments& a) {
+  a.base = training::open_recipe(a.base);
   add_train_options(command, a, RecipeHelp::all);
+  command.get_option("--out")->required(false);  // a search of a learning rate leaves no run
+  command.add_flag("--find-lr", a.find_lr,
+                   "train for a hundred steps while the learning rate grows from 1e-7 to 1, and say which one lets the "
+                   "loss fall fastest; nothing is kept");
+  command.add_option("--plot", a.plot, "with --find-lr: the loss over the learning rate, as .svg or .png")
+      ->needs("--find-lr")
+      ->type_name("FILE");
   command.footer(
+      "What is not said follows the weights: model, attention, size of the images, mean, deviation and crop.\n"
       "Ctrl-C finishes the step, saves and exits with 130 (SIGTERM: 143); --resume continues to the same bits.\n"
       "Several processes: torchrun --no_python --nproc_per_node 2 fib train …\n"
-      "Example: fib train --recipe fashion-mnist --attention full --out runs/full");
+      "Example: fib train --recipe fashion-mnist --attention full --out runs/full\n"
+      "Example: fib train --recipe finetune --model vit_tiny_patch16_224 --weights W.safetensors --data folder:PHOTOS "
+      "--out runs/mine\n"
+      "Example: fib train --find-lr --recipe finetune --weights W.safetensors --data folder:PHOTOS --plot lr.svg");
 }
 
 void run(const TrainArguments& arguments, const Globals& globals);
@@ -30,6 +43,7 @@ struct AdaptArguments {
 
 inline void declare(CLI::App& command, AdaptArguments& a) {
   a.train.base = training::adaptation_recipe();
+  a.train.base.model.name.clear();  // that of the weights
   a.train.command = "adapt";
   a.train.result = "adaptation.json";
   a.train.recipe.listed = {
@@ -54,7 +68,7 @@ struct PruneArguments {
 };
 
 inline void declare(CLI::App& command, PruneArguments& a) {
-  a.train.base = training::search_recipe();
+  a.train.base = training::open_recipe(training::search_recipe());
   a.train.command = "prune";
   a.train.result = "pruning.json";
   command

@@ -2,10 +2,15 @@
 // fib train, fib adapt and fib prune: a session, and what came of it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
+#include "cli/app.h"
 #include "cli/commands/training.h"
 #include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/stop_signals.h"
 #include "cli/torch/train_session.h"
 #include "report/text.h"
 #include "report/torch/results.h"
@@ -47,9 +52,36 @@ void take_ratio(PruneArguments& a) {
   a.train.recipe.given.emplace_back(&option, a.ratio);
 }
 
+/// fib train --find-lr
+void find_rate(const TrainArguments& a, const Globals& globals) {
+  if (!a.plot.empty()) report::check_drawing_output(a.plot);
+  const Experiment experiment = prepare(settled(recipe_of(a.recipe, a.base), all_tasks()), {}, all_tasks());
+  use_torch_threads(globals.threads, std::max<int64_t>(1, experiment.recipe.data.workers));
+  RateSearchOptions options;
+  RateSearch search;
+  {
+    CancelSource cancel;
+    const StopSignals signals(cancel);
+    options.cancel = cancel.token();
+    ProgressBar progress("steps", options.steps, globals.quiet || a.json);
+    options.progress = [&](int64_t done) { progress.show(done); };
+    try {
+      search = search_rate(experiment, options);
+    } catch (const Cancelled&) {
+      throw Exit{128 + std::max(1, cancel.token().signal())};
+    }
+  }
+  show(
+      globals, a.json, [&] { return report::rate_search_json(search); },
+      [&] { return report::rate_search_text(search); });
+  if (!a.plot.empty()) write_plot(draw(report::rate_search_plot(search)), a.plot, a.json || globals.quiet);
+}
+
 }  // namespace
 
 void run(const TrainArguments& a, const Globals& globals) {
+  if (a.find_lr) return find_rate(a, globals);
+  if (a.out.empty()) throw std::invalid_argument("where does the run go? Give --out DIR");
   CancelSource cancel;
   Session session = open_session(a, globals, cancel);
   if (session.recipe().prune.ratio > 0)

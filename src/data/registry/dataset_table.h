@@ -29,8 +29,9 @@ DatasetPtr open_cifar100(const DatasetRequest& wanted);
 /// As its archive unpacks: wnids.txt, words.txt, train/<wnid>/images, val/images and val/val_annotations.txt. Classes
 /// are the wnids in alphabetical order; every image has the box of its object.
 DatasetPtr open_tiny_imagenet(const DatasetRequest& wanted);
-/// train/ and val/ (or test/) with a folder per class; without train/, the folder itself is what is tested on. Labels
-/// of both parts are those of train/.
+/// train/ and val/ (or test/) with a folder per class, labels of both parts are those of train/. Without train/ the
+/// folder itself is what is tested on; where it is trained on, or its options say how, a seeded share of each class is
+/// held out to test on.
 DatasetPtr open_image_folder(const DatasetRequest& wanted);
 
 /// Videos below train/ and val/ (or test/) with a folder per class; without train/ a seeded share of each class is held
@@ -149,7 +150,7 @@ inline constexpr KnownDataset kKnownDatasets[] = {
      .open = open_cifar10},
     {.row = {.name = "cifar100",
              .what = "50,000 + 10,000 color images, 32x32, 100 classes",
-             .how_to_get = "https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz, unpacked",
+             .how_to_get = "scripts/get-data.sh cifar100",
              .folder = "cifar-100-binary",
              .files = kCifar100Files,
              .classes = 100,
@@ -181,10 +182,13 @@ inline constexpr KnownDataset kKnownDatasets[] = {
              .std = kImagenetStd},
      .open = open_image_folder},
     {.row = {.name = "folder",
-             .what = "any image folder: train/ and val/ with a folder per class, or class folders alone to evaluate on",
+             .what = "any image folder: train/ and val/ with a folder per class, or class folders alone, of which "
+                     "training holds out ?test=SHARE (0.2) of each class by ?seed=N (0)",
              .how_to_get = "folder:PATH",
              .mean = kImagenetMean,
-             .std = kImagenetStd},
+             .std = kImagenetStd,
+             .divided_on_demand = true,
+             .options = kSplitOptions},
      .open = open_image_folder},
     {.row = {.name = "clips",
              .what = "any folder of videos: train/ and val/ with a folder per class, or class folders alone, of which "

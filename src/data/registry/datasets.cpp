@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "data/registry/dataset_table.h"
 #include "data/registry/packed_file.h"
 
@@ -66,6 +67,21 @@ DataOptions parse_options(const DatasetRow& row, std::string_view text) {
 
 std::span<const DatasetRow> dataset_rows() { return kRows; }
 
+namespace {
+
+/// A folder that is there was meant to be one.
+void refuse_bare_folder(std::string_view text) {
+  const auto known = [&](const DatasetRow& row) { return row.name == text; };
+  std::error_code unreadable;
+  if (std::ranges::any_of(kRows, known) || !std::filesystem::is_directory(text, unreadable)) return;
+  throw std::invalid_argument(
+      fmt::format("unknown dataset {0}, did you mean 'folder:{1}'? {0} is a folder; clips:PATH "
+                  "is one of videos",
+                  in_quotes(text), printable(text, kLongestQuote)));
+}
+
+}  // namespace
+
 const DatasetRow& dataset_row(std::string_view name) { return find_named(kRows, "dataset", name, &DatasetRow::name); }
 
 std::filesystem::path data_root() {
@@ -76,6 +92,7 @@ std::filesystem::path data_root() {
 }
 
 DataSource parse_data_source(std::string_view text) {
+  refuse_bare_folder(text);
   const size_t colon = text.find(':');
   DataSource source{&dataset_row(text.substr(0, colon)), {}};
   const DatasetRow& row = *source.row;
@@ -95,6 +112,23 @@ DataSource parse_data_source(std::string_view text) {
   source.places.push_back(data_root() / row.folder);
   if (!row.installed.empty()) source.places.emplace_back(row.installed);
   return source;
+}
+
+std::string split_options_text(const DataOptions& options) {
+  const auto value = [&](const char* key, const char* otherwise) {
+    const auto found = options.find(key);
+    return found != options.end() ? found->second : std::string(otherwise);
+  };
+  return fmt::format("?test={}&seed={}", value("test", kTestShare), value("seed", kSplitSeed));
+}
+
+std::string divided_source(std::string_view text) {
+  const DataSource source = parse_data_source(text);
+  std::error_code unreadable;
+  const bool whole =
+      source.row->divided_on_demand && !std::filesystem::is_directory(source.places.front() / "train", unreadable);
+  return std::string(text.substr(0, whole ? text.find('?') : text.size())) +
+         (whole ? split_options_text(source.options) : "");
 }
 
 double training_images(const DataSource& source) {

@@ -41,9 +41,10 @@ struct DatasetRow {
   int image_size = 0;                                             ///< 0: sizes vary
   int channels = 3;
   std::array<float, 3> mean{}, std{};
-  bool may_mirror = true;                       ///< a mirrored image is of the same class
-  bool clips = false;                           ///< videos, of which a model sees some frames
-  bool is_list = false;                         ///< its path names a file
+  bool may_mirror = true;          ///< a mirrored image is of the same class
+  bool clips = false;              ///< videos, of which a model sees some frames
+  bool is_list = false;            ///< its path names a file
+  bool divided_on_demand = false;  ///< without train/ it is whole where it is tested on, and divided for training
   std::span<const std::string_view> options{};  ///< that may follow the path: NAME:PATH?key=value&key=value
 };
 
@@ -62,6 +63,14 @@ struct DataSource {
 };
 /// Throws std::invalid_argument for an unknown name or option, and for a kind that needs a path without one.
 DataSource parse_data_source(std::string_view text);
+/// How files without splits are divided unless options say otherwise.
+inline constexpr const char *kTestShare = "0.2", *kSplitSeed = "0";
+/// "?test=0.2&seed=0", the options or what they are without.
+std::string split_options_text(const DataOptions& options);
+/// The source with its division written out where it is divided on demand: "folder:DIR" without train/ becomes
+/// "folder:DIR?test=0.2&seed=0", so that nothing that is trained on is tested on, now or when the run is evaluated.
+std::string divided_source(std::string_view text);
+
 /// How many images or clips are trained on, for estimates; 0 where only the files tell.
 double training_images(const DataSource& source);
 /// The files of the dataset that the folder lacks.

@@ -193,6 +193,21 @@ bool is_constructed(const std::string& name) {
   return kLeaves.count(name.substr(name.rfind('.') + 1)) > 0;
 }
 
+namespace {
+
+LoadReport report_of(const Model& model, const SafetensorsFile& file, const Plan& plan) {
+  const std::string name = std::string(model.dimensions().row.kind->classifier) + ".weight";
+  const at::Tensor classifier = model.named_parameters()[name];
+  const TensorView* stored = file.find(name);
+  const auto is_classifier = [&](const auto& filled) { return filled.first.is_same(classifier); };
+  return {.tensors = static_cast<int64_t>(file.tensors().size()),
+          .taken = static_cast<int64_t>(plan.size()),
+          .stored_classes = stored != nullptr && stored->shape.size() == 2 ? stored->shape[0] : 0,
+          .new_classifier = std::ranges::none_of(plan, is_classifier)};
+}
+
+}  // namespace
+
 void load_weights(Model& model, const SafetensorsFile& file, const LoadOptions& options) {
   const at::NoGradGuard no_grad;
   const NamedTensors targets = state(model);
@@ -202,6 +217,7 @@ void load_weights(Model& model, const SafetensorsFile& file, const LoadOptions& 
   note_unexpected(problems, targets, file);
   problems.throw_if_any(model.dimensions().row.name);
   for (auto& [parameter, value] : plan) parameter.copy_(value);
+  if (options.report != nullptr) *options.report = report_of(model, file, plan);
 }
 
 void load_weights(Model& model, const std::filesystem::path& file, const LoadOptions& options) {

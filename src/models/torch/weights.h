@@ -13,12 +13,20 @@
 
 namespace fib::models {
 
+/// What became of a file's tensors.
+struct LoadReport {
+  int64_t tensors = 0, taken = 0;  ///< in the file, and those of them that the model has now
+  int64_t stored_classes = 0;      ///< 0: the file has no classifier
+  bool new_classifier = false;     ///< the model's keeps its initialization
+};
+
 struct LoadOptions {
   /// A classifier of another size keeps its initialisation instead of being refused.
   bool new_classifier = false;
   /// What make_with_weights makes the model of: float, unless computing in double is wanted with all of a file's
   /// digits.
   at::ScalarType type = at::kFloat;
+  LoadReport* report = nullptr;  ///< filled where it is given
 };
 
 /// Whether a buffer follows from the model's dimensions, or counts steps: stored ones are accepted, and not needed.

@@ -150,9 +150,9 @@ std::string bench_text(const BenchReport& report) {
     if (!r.reason.empty() && r.pass == "forward")
       notes += fmt::format("{} at {} tokens does not fit: {}\n", r.contestant, r.tokens, r.reason);
   const bench::AttentionBenchOptions& o = report.options;
-  return fmt::format("{}; {} threads; {}, batch {}, {} heads of {} channels, {} class tokens\n\n{}\n{}", report.machine,
-                     report.threads, o.attention.to_string(), o.batch, o.heads, o.dim, o.cls,
-                     fields_table(row_fields(), report.rows), notes) +
+  return fmt::format("{}; {} threads; {}, batch {}, {} heads of {} channels, {} class tokens\n\n{}\n{}",
+                     machine_text(report.machine), report.threads, o.attention.to_string(), o.batch, o.heads, o.dim,
+                     o.cls, fields_table(row_fields(), report.rows), notes) +
          ideal_note(report) + overhead_note(report.operator_overhead_us) +
          fmt::format(
              "More is not to be had: {:.0f} GFLOP/s of multiply-adds between registers; {:.0f} GB/s from the "
@@ -197,6 +197,36 @@ std::string data_bench_text(const DataBenchReport& report) {
 
 // ---- fib train, fib prune
 
+nlohmann::ordered_json rate_search_json(const training::RateSearch& search) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const training::RatePoint& point : search.points)
+    rows.push_back({{"lr", point.lr}, {"loss", point.loss}, {"smoothed", point.smoothed}});
+  return {{"lr", search.suggested}, {"largest", search.largest}, {"rows", std::move(rows)}};
+}
+
+std::string rate_search_text(const training::RateSearch& search) {
+  return fmt::format(
+      "The loss falls fastest at --lr {:.1e}; beyond {:.1e} it rises.\n{} steps, from {:.1e} to {:.1e}; nothing was "
+      "kept.\n",
+      search.suggested, search.largest, search.points.size(), search.points.front().lr, search.points.back().lr);
+}
+
+LinePlot rate_search_plot(const training::RateSearch& search) {
+  Series steps{"loss of a step", {}}, smoothed{"smoothed", {}}, chosen{"falls fastest", {}};
+  for (const training::RatePoint& point : search.points) {
+    steps.points.push_back({point.lr, point.loss});
+    smoothed.points.push_back({point.lr, point.smoothed});
+    if (point.lr == search.suggested)
+      chosen.points.push_back({point.lr, point.smoothed, fmt::format("{:.1e}", point.lr)});
+  }
+  return {"Search of a learning rate",
+          {{.title = "",
+            .x_label = "learning rate",
+            .y_label = "loss",
+            .series = {std::move(steps), std::move(smoothed), std::move(chosen)},
+            .x = {.log = true}}}};
+}
+
 namespace {
 
 using training::PruningResult;
@@ -206,7 +236,9 @@ using training::Summary;
 std::string metrics_text(const std::vector<training::Metric>& metrics) {
   std::string text;
   for (const training::Metric& metric : metrics)
-    if (const auto style = training::metric_style(metric.name); style.result)
+    // That all are among the best five says nothing: of five classes they always are.
+    if (const auto style = training::metric_style(metric.name);
+        style.result && !(metric.name == "top5" && metric.value == 1))
       text += fmt::format("{}{} {}", text.empty() ? "" : ", ", metric_text(metric), style.label);
   return text;
 }

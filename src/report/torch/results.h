@@ -13,6 +13,7 @@
 #include "report/plot.h"
 #include "training/run/summary.h"
 #include "training/torch/pruning.h"
+#include "training/torch/rate_search.h"
 
 namespace fib::report {
 
@@ -47,6 +48,11 @@ nlohmann::ordered_json data_bench_json(const DataBenchReport& report);
 std::string data_bench_text(const DataBenchReport& report);
 
 // ---- fib train, fib prune
+
+nlohmann::ordered_json rate_search_json(const training::RateSearch& search);
+std::string rate_search_text(const training::RateSearch& search);
+/// Loss over learning rate.
+LinePlot rate_search_plot(const training::RateSearch& search);
 
 std::string summary_text(const training::Summary& summary);
 std::string pruning_text(const training::PruningResult& result);

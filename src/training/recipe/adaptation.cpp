@@ -9,16 +9,19 @@ OptionRows<AdaptationSettings> AdaptationSettings::rows() {
   using A = AdaptationSettings;
   return {
       {"adapt_ridge", &A::ridge_images,
-       "images from which each sparse attention's output projection is first fitted in closed form; 0: as it was",
+       "number of images from which the output projection of each sparse attention is first fitted in closed form; 0 "
+       "leaves "
+       "it as it was",
        kCountOrNone},
       {"adapt_branch_epochs", &A::branch_epochs,
-       "epochs, the first ones, in which each sparse attention follows the dense one on the dense model's own tokens",
+       "number of first epochs in which each sparse attention follows the dense one on the dense model's own tokens",
        kCountOrNone},
       {"adapt_fade_fraction", &A::fade_fraction,
        "share of the steps over which the pairs outside the sparse attention fade; afterwards they are gone", kShare},
-      {"adapt_temperature", &A::temperature,
-       "that the logits of teacher and student are divided by where they are compared", kPositive},
-      {"adapt_features", &A::features, "weight of the difference of the blocks' outputs in the loss", kNotNegative},
+      {"adapt_temperature", &A::temperature, "divides the logits of teacher and student before they are compared",
+       kPositive},
+      {"adapt_features", &A::features, "weight in the loss of the difference between the blocks' outputs",
+       kNotNegative},
   };
 }
 

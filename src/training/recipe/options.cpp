@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "training/recipe/begin.h"
 
 namespace fib::training {
 namespace {
@@ -256,6 +257,40 @@ std::optional<std::string> renamed_flag(std::string_view flag) {
   return std::nullopt;
 }
 
+std::optional<std::string> usual_flag(std::string_view flag) {
+  struct Row {
+    std::string_view elsewhere, here;
+  };
+  static constexpr Row kRows[] = {{"--pretrained", "--weights"},
+                                  {"--finetune", "--weights"},
+                                  {"--initial-checkpoint", "--weights"},
+                                  {"--batch-size", "--batch"},
+                                  {"--bs", "--batch"},
+                                  {"--learning-rate", "--lr"},
+                                  {"--num-epochs", "--epochs"},
+                                  {"--dataset", "--data"},
+                                  {"--data-dir", "--data"},
+                                  {"--data-path", "--data"},
+                                  {"--img-size", "--resolution"},
+                                  {"--image-size", "--resolution"},
+                                  {"--input-size", "--resolution"},
+                                  {"--opt", "--optimizer"},
+                                  {"--wd", "--weight-decay"},
+                                  {"--sched", "--schedule"},
+                                  {"--aa", "--rand-augment"},
+                                  {"--clip-grad", "--grad-clip"},
+                                  {"--num-workers", "--workers"},
+                                  {"--patience", "--early-stop"},
+                                  {"--output", "--out"},
+                                  {"--output-dir", "--out"},
+                                  {"--amp", "--precision"},
+                                  {"--topk", "--top"},
+                                  {"--top-k", "--top"},
+                                  {"--checkpoint-path", "--weights"}};
+  const auto row = std::ranges::find(kRows, flag, &Row::elsewhere);
+  return row == std::end(kRows) ? std::nullopt : std::optional<std::string>(row->here);
+}
+
 const Option& find_option(std::string_view key) {
   const auto renamed = std::ranges::find(renamed_options(), key, &RenamedOption::before);
   if (renamed != renamed_options().end())
@@ -275,6 +310,12 @@ void check_recipe(const Recipe& r) {
   require(r.schedule.min_lr <= r.optimizer.peak_lr(), "min_lr " + number_text(r.schedule.min_lr) +
                                                           " must not exceed the learning rate " +
                                                           number_text(r.optimizer.peak_lr()));
+  require(!frozen_blocks(r.model.freeze) || !r.model.weights.empty(),
+          "freeze keeps values of weights: give --weights FILE");
+  require(!frozen_blocks(r.model.freeze) || r.prune.ratio == 0,
+          "pruning trains all blocks: freeze must be empty, got " + r.model.freeze);
+  require(r.schedule.early_stop == 0 || r.data.validation_fraction > 0,
+          "early_stop looks at the validation set: validation_fraction must be above 0");
   require(r.augment.eval_crops != 2, "eval_crops 2: accepted are 1 and 3");
   // Averages would be of weights whose masks were others.
   require(r.prune.ratio == 0 || r.ema.decay == 0,

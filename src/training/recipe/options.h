@@ -61,6 +61,9 @@ const std::vector<RenamedOption>& renamed_options();
 /// "--grad-clip" for "--clip"; none for a flag that was never another.
 std::optional<std::string> renamed_flag(std::string_view flag);
 
+/// "--weights" for "--pretrained": what other programs call an option; none for what no other calls so.
+std::optional<std::string> usual_flag(std::string_view flag);
+
 /// Throws std::invalid_argument for an unknown key with the nearest one, and for a former one with its new name.
 const Option& find_option(std::string_view key);
 

@@ -8,11 +8,12 @@ namespace fib::training {
 OptionRows<PruningSettings> PruningSettings::rows() {
   using P = PruningSettings;
   return {
-      {"prune_ratio", &P::ratio, "share of the parameters in attention and MLPs that fib prune removes; 0: none",
+      {"prune_ratio", &P::ratio, "share of the parameters in attention and MLPs that fib prune removes; 0 removes none",
        kRate},
       {"prune_interval", &P::interval, "steps between two updates of the masks", kCount},
-      {"prune_attention_penalty", &P::attention_penalty, "of the masks of attention, in the loss", kNotNegative},
-      {"prune_mlp_penalty", &P::mlp_penalty, "of the masks of MLPs, in the loss", kNotNegative},
+      {"prune_attention_penalty", &P::attention_penalty, "weight in the loss of the penalty on the masks of attention",
+       kNotNegative},
+      {"prune_mlp_penalty", &P::mlp_penalty, "weight in the loss of the penalty on the masks of MLPs", kNotNegative},
   };
 }
 

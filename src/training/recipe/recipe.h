@@ -28,6 +28,7 @@ struct ModelSettings {
   double attention_dropout = 0;
   double drop_path = 0;
   std::string weights;
+  std::string freeze;
 
   static OptionRows<ModelSettings> rows();
   friend bool operator==(const ModelSettings&, const ModelSettings&) = default;

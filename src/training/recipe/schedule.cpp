@@ -75,24 +75,31 @@ OptionRows<ScheduleSettings> ScheduleSettings::rows() {
        "how the learning rate falls: a cosine by epoch or by step, or at milestones",
        {},
        schedule_names()},
-      {"warmup_epochs", &S::warmup_epochs, "epochs of linear growth; 0: none", kNotNegative},
-      {"warmup_lr", &S::warmup_lr, "learning rate it grows from", kNotNegative},
+      {"warmup_epochs", &S::warmup_epochs,
+       "number of epochs over which the learning rate first grows, in a straight line; 0 leaves this out",
+       kNotNegative},
+      {"warmup_lr", &S::warmup_lr, "learning rate at the beginning of the warm-up", kNotNegative},
       {"min_lr", &S::min_lr, "learning rate at the end of the cosine", kNotNegative},
-      {"milestones", &S::milestones, "epochs at which it is multiplied by gamma", kNotNegative},
-      {"gamma", &S::gamma, "factor of the learning rate at a milestone", kPositive},
+      {"milestones", &S::milestones,
+       "with schedule milestones: the epochs at which the learning rate is multiplied by gamma", kNotNegative},
+      {"gamma", &S::gamma, "with schedule milestones: the factor of the learning rate at each", kPositive},
+      {"early_stop", &S::early_stop, "the run ends after so many evaluations without a better one; 0 trains all epochs",
+       kCountOrNone},
   };
 }
 
 OptionRows<AverageSettings> AverageSettings::rows() {
   using A = AverageSettings;
   return {
-      {"ema", &A::decay, "largest decay of the averaged weights; 0: none are kept", kRate},
+      {"ema", &A::decay, "largest decay of the averaged weights; 0 keeps no average", kRate},
       {"ema_rule",
        &A::rule,
-       "after n steps at most (1 + n) / (10 + n), at most 1 - (n - 1)^-power, or always ema",
+       "how the decay grows to ema: at most (1 + n) / (10 + n) after n steps, at most 1 - (n - 1)^-power, or ema from "
+       "the "
+       "first step",
        {},
        average_names()},
-      {"ema_power", &A::power, "of ema_rule power", kPositive},
+      {"ema_power", &A::power, "exponent of the rule power", kPositive},
   };
 }
 

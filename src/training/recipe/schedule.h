@@ -18,6 +18,7 @@ struct ScheduleSettings {
   double min_lr = 1e-5;
   std::vector<double> milestones;
   double gamma = 0.1;
+  int64_t early_stop = 0;
 
   static OptionRows<ScheduleSettings> rows();
   friend bool operator==(const ScheduleSettings&, const ScheduleSettings&) = default;

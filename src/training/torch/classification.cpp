@@ -9,7 +9,9 @@
 #include <limits>
 #include <map>
 
+#include "attention/registry.h"
 #include "base/measure.h"
+#include "base/text.h"
 #include "data/open_dataset.h"
 #include "data/transforms/mixup.h"
 #include "models/torch/weights.h"
@@ -36,29 +38,36 @@ class CancelBetweenLayers {
   std::vector<attention::MechanismPtr> mechanisms_;
 };
 
-at::Tensor targets_of(const Batch& batch, int64_t classes, double smoothing) {
-  std::vector<float> targets = mixed_targets(batch.labels, classes, smoothing, batch.mix);
-  return at::from_blob(targets.data(), {static_cast<int64_t>(batch.size()), classes}).clone();
-}
+/// How labels become targets [B,classes].
+struct Targets {
+  int64_t classes = 0;
+  double smoothing = 0;
+  at::Tensor class_weights = {};  ///< [classes]; undefined: all 1
+
+  at::Tensor of(const Batch& batch) const {
+    std::vector<float> targets = mixed_targets(batch.labels, classes, smoothing, batch.mix);
+    const at::Tensor plain = at::from_blob(targets.data(), {static_cast<int64_t>(batch.size()), classes});
+    return class_weights.defined() ? plain * class_weights : plain.clone();
+  }
+};
 
 /// The loader's batches with their mixing done.
 class ClassificationStream final : public TaskStream {
  public:
-  ClassificationStream(BatchStream stream, int64_t classes, double smoothing)
-      : stream_(std::move(stream)), classes_(classes), smoothing_(smoothing) {}
+  ClassificationStream(BatchStream stream, Targets targets)
+      : stream_(std::move(stream)), targets_(std::move(targets)) {}
 
   std::optional<TaskBatch> next() override {
     std::optional<Batch> read = stream_.next();
     if (!read) return std::nullopt;
-    const at::Tensor targets = targets_of(*read, classes_, smoothing_);
+    const at::Tensor targets = targets_.of(*read);
     std::vector<std::string> skipped = read->skipped;
     return TaskBatch{{mixed_images(*std::move(read)), targets}, std::move(skipped)};
   }
 
  private:
   BatchStream stream_;
-  int64_t classes_;
-  double smoothing_;
+  Targets targets_;
 };
 
 double packed_seconds(attention::Mechanism& mechanism, int64_t batch) {
@@ -145,22 +154,108 @@ std::unique_ptr<Loader> loader_in_order(const DatasetPtr& data, const Recipe& re
                                   Pipeline(view), options);
 }
 
-/// As the dataset's own mean and deviation, and the recipe, say.
-PipelineConfig recipe_view(const Recipe& recipe, const DatasetInfo& data, const models::Dimensions& dims) {
-  PipelineConfig config = evaluation_config(data, static_cast<int>(dims.height), recipe.augment.eval_crop);
-  config.clip = clip_sampling(dims, data, recipe.data.sampling_rate);
-  config.views = static_cast<int>(recipe.augment.eval_crops);
-  return config;
+/// How an image becomes the input of the recipe's model, and who says so.
+struct View {
+  PipelineConfig config;
+  std::string source = "the dataset";
+
+  void take(const models::ModelCard& card, const char* teller) {
+    const auto channels = static_cast<size_t>(config.channels);
+    if (card.mean.size() != channels || card.std.size() != channels) return;
+    config.mean = card.mean, config.std = card.std, source = teller;
+  }
+};
+
+/// Weights of images are normalized as they say, or as open_model (trained_model.h) decides where they do not.
+void follow_weights(View& view, const Recipe& recipe, const DatasetInfo& data) {
+  if (recipe.model.weights.empty() || data.clips) return;
+  const models::ModelCard told =
+      models::read_card(SafetensorsFile(recipe.model.weights).metadata(), recipe.model.weights);
+  if (!told.mean.empty()) return view.take(told, "the weights");
+  if (data.image_size > 0) return;
+  view.take(models::published_card(models::find_row(recipe.model.name), data.channels),
+            "the model's published weights");
 }
 
-models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data) {
+View recipe_view(const Recipe& recipe, const DatasetInfo& data, const models::Dimensions& dims) {
+  View view{evaluation_config(data, static_cast<int>(dims.height), recipe.augment.eval_crop)};
+  view.config.clip = clip_sampling(dims, data, recipe.data.sampling_rate);
+  view.config.views = static_cast<int>(recipe.augment.eval_crops);
+  follow_weights(view, recipe, data);
+  return view;
+}
+
+models::ModelPtr make_model(const Recipe& recipe, const DatasetInfo& data, models::LoadReport& report) {
   torch::manual_seed(static_cast<uint64_t>(recipe.run.seed));
   const models::Options options = model_options(recipe, {data.classes, data.channels});
   if (recipe.model.weights.empty()) return models::make(recipe.model.name, options);
-  return models::make_with_weights(recipe.model.name, recipe.model.weights, options, {.new_classifier = true});
+  return models::make_with_weights(recipe.model.name, recipe.model.weights, options,
+                                   {.new_classifier = true, .report = &report});
+}
+
+std::string classifier_text(const models::LoadReport& report, int64_t classes) {
+  if (!report.new_classifier) return fmt::format("classifier: {} classes, from the weights", classes);
+  return report.stored_classes > 0 ? fmt::format("classifier: {} → {} classes, new", report.stored_classes, classes)
+                                   : fmt::format("classifier: {} classes, new", classes);
+}
+
+bool is_dense(const std::string& attention) {
+  return attention::find_mechanism(AttentionSpec::parse(attention).name).dense;
+}
+
+/// What attention the weights had before, and how to get another.
+std::string attention_text(const Recipe& recipe) {
+  const models::ModelCard card =
+      models::read_card(SafetensorsFile(recipe.model.weights).metadata(), recipe.model.weights);
+  const std::string before = card.attention.empty() ? "full" : card.attention;
+  const std::string& now = recipe.model.attention;
+  if (before == now && is_dense(now))
+    return fmt::format("attention: {}, as in the weights; --attention fibottention makes it sparse", now);
+  if (before == now) return fmt::format("attention: {}, as in the weights", now);
+  if (is_dense(before) && !is_dense(now))
+    return fmt::format(
+        "attention: {}, but the weights are dense, so accuracy falls at first: --attention full keeps them dense, fib "
+        "adapt replaces their attention step by step",
+        now);
+  return fmt::format("attention: {}, the weights had {}", now, before);
+}
+
+/// What a run that begins with weights takes from them; nothing of one that does not.
+std::vector<std::string> beginning(const Recipe& recipe, const models::Model& model, const models::LoadReport& report,
+                                   const View& view) {
+  if (recipe.model.weights.empty()) return {};
+  const prediction::ModelInfo info{.view = view.config, .view_source = view.source};
+  return {
+      fmt::format("weights {}: {} of {} tensors taken", in_quotes(recipe.model.weights), report.taken, report.tensors),
+      classifier_text(report, model.dimensions().row.classes), attention_text(recipe), "input: " + info.input_text()};
+}
+
+/// As the option says; the line about it, if it does.
+std::vector<std::string> freeze_as_asked(const Recipe& recipe, models::Model& model) {
+  const auto blocks = frozen_blocks(recipe.model.freeze);
+  if (!blocks) return {};
+  const int64_t kept = freeze(model, *blocks, stages_of(model), model.dimensions().row.kind->classifier);
+  int64_t all = 0;
+  for (const at::Tensor& parameter : model.parameters()) all += parameter.numel();
+  const std::string what = *blocks == kAllFrozen ? "all but the classifier"
+                           : *blocks == 1        ? "embeddings and the first block"
+                                                 : fmt::format("embeddings and the first {} blocks", *blocks);
+  return {fmt::format("frozen: {}, {:.1f} % of the parameters", what,
+                      100 * static_cast<double>(kept) / static_cast<double>(all))};
 }
 
 }  // namespace
+
+std::vector<float> balanced_weights(const std::vector<int64_t>& labels, int64_t classes) {
+  std::vector<int64_t> counts(static_cast<size_t>(classes));
+  for (const int64_t label : labels) ++counts[static_cast<size_t>(label)];
+  std::vector<float> weights(counts.size());
+  const auto present = static_cast<double>(std::ranges::count_if(counts, [](int64_t count) { return count > 0; }));
+  for (size_t c = 0; c < counts.size(); ++c)
+    if (counts[c] > 0)
+      weights[c] = static_cast<float>(static_cast<double>(labels.size()) / (present * static_cast<double>(counts[c])));
+  return weights;
+}
 
 at::Tensor images_of(Batch& batch) {
   std::vector<int64_t> shape = {static_cast<int64_t>(batch.size()) * batch.views, batch.channels, batch.height,
@@ -235,7 +330,7 @@ TaskFacts ClassificationTask::facts() const {
   const auto size = [](const std::unique_ptr<Loader>& loader) {
     return loader ? static_cast<int64_t>(loader->dataset().size()) : 0;
   };
-  std::vector<std::string> notices;
+  std::vector<std::string> notices = data_.beginning;
   for (const auto* loader : {&data_.train, &data_.test})
     if (*loader) std::ranges::copy((*loader)->dataset().info().notices, std::back_inserter(notices));
   return {.samples = model_->dimensions().takes_clips() ? "clips" : "images",
@@ -247,9 +342,12 @@ TaskFacts ClassificationTask::facts() const {
 }
 
 std::unique_ptr<TaskStream> ClassificationTask::epoch(int64_t epoch, int64_t first_step) {
+  const int64_t classes = model_->dimensions().row.classes;
+  Targets targets{.classes = classes, .smoothing = recipe_.optimizer.label_smoothing};
+  if (recipe_.optimizer.class_weights == "balanced")
+    targets.class_weights = at::tensor(balanced_weights(data_.train->dataset().labels(), classes));
   return std::make_unique<ClassificationStream>(
-      data_.train->epoch(static_cast<uint64_t>(epoch), static_cast<size_t>(first_step)),
-      model_->dimensions().row.classes, recipe_.optimizer.label_smoothing);
+      data_.train->epoch(static_cast<uint64_t>(epoch), static_cast<size_t>(first_step)), std::move(targets));
 }
 
 at::Tensor ClassificationTask::loss(const TaskBatch& batch) {
@@ -285,7 +383,7 @@ models::ModelCard model_card(const Recipe& recipe, const models::Model& model, c
 
 std::unique_ptr<Loader> evaluation_loader(const DatasetPtr& data, const Recipe& recipe, const models::Dimensions& dims,
                                           const RankInfo& rank) {
-  return loader_in_order(data, recipe, recipe_view(recipe, data->info(), dims), rank);
+  return loader_in_order(data, recipe, recipe_view(recipe, data->info(), dims).config, rank);
 }
 
 DataSplits open_splits(const Recipe& recipe) {
@@ -304,13 +402,16 @@ ClassificationData open_classification_data(const Recipe& recipe, const DataSpli
 }
 
 Experiment prepare_classification(const Recipe& recipe, const RankInfo& rank) {
-  const DataSplits data = open_splits(recipe);
-  const models::ModelPtr model = make_model(recipe, data.train->info());
+  const DataSplits splits = open_splits(recipe);
+  models::LoadReport report;
+  const models::ModelPtr model = make_model(recipe, splits.train->info(), report);
+  const View view = recipe_view(recipe, splits.train->info(), model->dimensions());
+  ClassificationData data = open_classification_data(recipe, splits, view.config, rank);
+  data.beginning = beginning(recipe, *model, report, view);
+  std::ranges::copy(freeze_as_asked(recipe, *model), std::back_inserter(data.beginning));
   Experiment experiment{.recipe = recipe};
   if (recipe.prune.ratio > 0) experiment.hook = std::make_shared<PruningSearch>(model, recipe.prune);
-  const PipelineConfig view = recipe_view(recipe, data.train->info(), model->dimensions());
-  experiment.task =
-      std::make_unique<ClassificationTask>(recipe, model, open_classification_data(recipe, data, view, rank));
+  experiment.task = std::make_unique<ClassificationTask>(recipe, model, std::move(data));
   return experiment;
 }
 

@@ -34,6 +34,10 @@ ClipSampling clip_sampling(const models::Dimensions& dims, const DatasetInfo& da
 /// The mean over the batch of -Σ target · log softmax(logits), both [B,classes].
 at::Tensor soft_cross_entropy(const at::Tensor& logits, const at::Tensor& targets);
 
+/// A class that has n of N training images weighs N / (classes · n), so that the mean over the images is 1; one that
+/// has none weighs 0 and is not counted.
+std::vector<float> balanced_weights(const std::vector<int64_t>& labels, int64_t classes);
+
 /// What a model's mechanisms cost for `samples` images: the ratios of the first layer that is the attention asked for,
 /// the time of all of them with random queries, keys and values and without the projections around them, the best of
 /// three.
@@ -47,6 +51,7 @@ struct ClassificationData {
   std::unique_ptr<Loader> train = nullptr;
   std::unique_ptr<Loader> validation = nullptr;  ///< null where nothing is held out
   std::unique_ptr<Loader> test = nullptr;
+  std::vector<std::string> beginning = {};  ///< a line for each thing that came of the weights it begins with
 };
 
 /// The recipe's data: in evaluation as `view` shows it, in training with the recipe's augmentation instead of its crop.

@@ -32,15 +32,22 @@ FlatParameters::FlatParameters(torch::nn::Module& model) {
 
 void FlatParameters::lay_out(torch::nn::Module& model) {
   int64_t offset = 0;
-  const auto add = [&](const std::string& name, const at::Tensor& tensor, bool trained) {
+  const auto add = [&](const std::string& name, const at::Tensor& tensor, bool parameter, bool trained) {
     require_plain(name, tensor);
-    segments_.push_back({name, tensor, offset, tensor.numel(), trained});
+    segments_.push_back({name, tensor, offset, tensor.numel(), parameter, trained});
     offset += aligned(tensor.numel());
   };
-  for (const auto& item : model.named_parameters()) add(item.key(), item.value(), true);
+  const auto add_parameters = [&](bool trained) {
+    for (const auto& item : model.named_parameters())
+      if (item.value().requires_grad() == trained) add(item.key(), item.value(), true, trained);
+  };
+  add_parameters(true);
   trained_ = offset;
   for (const auto& item : model.named_buffers())
-    if (item.value().is_floating_point() && !models::is_constructed(item.key())) add(item.key(), item.value(), false);
+    if (item.value().is_floating_point() && !models::is_constructed(item.key()))
+      add(item.key(), item.value(), false, false);
+  changing_ = offset;
+  add_parameters(false);
   values_ = at::zeros({offset});
   gradients_ = at::zeros({trained_});
 }
@@ -58,7 +65,7 @@ void FlatParameters::move_in() {
 int64_t FlatParameters::parameters() const {
   int64_t count = 0;
   for (const Segment& segment : segments_)
-    if (segment.trained) count += segment.size;
+    if (segment.parameter) count += segment.size;
   return count;
 }
 

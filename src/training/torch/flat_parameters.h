@@ -18,7 +18,8 @@ struct Segment {
   at::Tensor tensor;  ///< the model's own
   int64_t offset = 0;
   int64_t size = 0;
-  bool trained = true;  ///< false: a buffer, such as BatchNorm's statistics
+  bool parameter = true;  ///< false: a buffer, such as BatchNorm's statistics
+  bool trained = true;    ///< false: a buffer, or a parameter that needs no gradient
 };
 
 /// From here on the model's tensors are views of this object's memory, which outlives it as long as the model lives.
@@ -27,12 +28,12 @@ class FlatParameters {
   /// float32 on the CPU; throws std::invalid_argument naming a tensor that is neither.
   explicit FlatParameters(torch::nn::Module& model);
 
-  /// Parameters in the order of registration, then buffers.
+  /// Trained parameters in the order of registration, then buffers, then frozen parameters.
   const std::vector<Segment>& segments() const { return segments_; }
   /// Of parameters alone, without padding.
   int64_t parameters() const;
-  at::Tensor buffers() { return values_.narrow(0, trained_, values_.numel() - trained_); }
-  bool has_buffers() const { return trained_ < values_.numel(); }
+  at::Tensor buffers() { return values_.narrow(0, trained_, changing_ - trained_); }
+  bool has_buffers() const { return trained_ < changing_; }
 
   at::Tensor& values() { return values_; }
   const at::Tensor& values() const { return values_; }
@@ -54,6 +55,7 @@ class FlatParameters {
   std::vector<Segment> segments_;
   at::Tensor values_, gradients_;
   int64_t trained_ = 0;
+  int64_t changing_ = 0;  ///< elements before this one are trained or buffers
 };
 
 /// While it lives the model has other values; null leaves its own.

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/torch/parameter_groups.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
 #include <regex>
+#include <stdexcept>
 #include <string_view>
+
+#include "training/recipe/begin.h"
 
 namespace fib::training {
 namespace {
@@ -45,6 +50,32 @@ int64_t layer_of(const std::string& name, const std::vector<int64_t>& stages) {
   const bool embedding = name.starts_with("patch_embed.") || leaf == "cls_token" || leaf == "dist_token" ||
                          leaf == "pos_embed" || leaf == "time_embed";
   return embedding ? 0 : before(std::ssize(stages)) + 1;
+}
+
+int64_t freeze(torch::nn::Module& network, int64_t blocks, const std::vector<int64_t>& stages,
+               const std::string& classifier) {
+  const int64_t depth = std::accumulate(stages.begin(), stages.end(), int64_t{0});
+  if (blocks != kAllFrozen && blocks > depth)
+    throw std::invalid_argument(
+        fmt::format("freeze: received {}, the model has {} blocks; accepted 1 to {}, or all", blocks, depth, depth));
+  int64_t count = 0;
+  for (const auto& item : network.named_parameters()) {
+    const bool keeps =
+        blocks == kAllFrozen ? !item.key().starts_with(classifier + ".") : layer_of(item.key(), stages) <= blocks;
+    if (!keeps) continue;
+    item.value().set_requires_grad(false);
+    count += item.value().numel();
+  }
+  return count;
+}
+
+void train_what_learns(torch::nn::Module& network) {
+  network.train();
+  for (const auto& module : network.modules(/*include_self=*/false)) {
+    const auto parameters = module->parameters();
+    const auto learns = [](const at::Tensor& parameter) { return parameter.requires_grad(); };
+    if (!parameters.empty() && std::ranges::none_of(parameters, learns)) module->eval();
+  }
 }
 
 std::vector<Group> parameter_groups(const FlatParameters& parameters, const GroupOptions& options) {

@@ -32,6 +32,15 @@ bool decays(const std::string& name, int64_t dimensions);
 /// between two stages goes with the block beside it.
 int64_t layer_of(const std::string& name, const std::vector<int64_t>& stages);
 
+/// The embeddings and the first `blocks` blocks keep their values: their parameters need no gradient any more; of
+/// kAllFrozen all parameters but those below `classifier`. How many parameters these have. Throws std::invalid_argument
+/// where the model has fewer blocks.
+int64_t freeze(torch::nn::Module& network, int64_t blocks, const std::vector<int64_t>& stages,
+               const std::string& classifier);
+
+/// Training mode for what learns; what is frozen as a whole stays as in evaluation, dropout and batch norm included.
+void train_what_learns(torch::nn::Module& network);
+
 /// Adjacent parameters that are treated alike share a group; padding belongs to the group before it.
 std::vector<Group> parameter_groups(const FlatParameters& parameters, const GroupOptions& options);
 

@@ -27,7 +27,7 @@ std::string differences(const Recipe& asked, const Recipe& stored, const char* w
 /// A resumed run has its own recipe; what is asked for must agree where it decides the result.
 Recipe resumed_recipe(const SessionOptions& options, const RunFiles& files) {
   const Recipe stored = files.recipe();
-  const Recipe asked = options.asked(stored);
+  const Recipe asked = settled(options.asked(stored), options.tasks);
   const std::string different = differences(asked, stored);
   if (!different.empty())
     throw std::invalid_argument(fmt::format("cannot resume '{}' with {}", options.out.string(), different));
@@ -64,7 +64,7 @@ void Session::require_same(const SessionOptions& options) {
   if (options.build != first_build)
     wrong = fmt::format("it is {}, and process 0 is {}", options.build, first_build);
   else if (!group_.is_first())
-    wrong = differences(options.asked(options.resume ? recipe_ : options.base), recipe_, "process 0");
+    wrong = differences(settled(options.asked(options.resume ? recipe_ : options.base), tasks_), recipe_, "process 0");
   const at::Tensor marks = at::zeros({rank_.world}, at::kLong);
   if (!wrong.empty()) marks[rank_.rank] = 1;
   group_.sum(marks);
@@ -89,7 +89,7 @@ void Session::open_directory(const SessionOptions& options, const Launch& launch
         "'{}' already holds a run: add --resume to continue it, or choose another --out", options.out.string()));
   if (!holds_run && options.resume)
     throw std::runtime_error(fmt::format("'{}' holds no run to resume", options.out.string()));
-  recipe_ = holds_run ? resumed_recipe(options, directory_->files()) : options.asked(options.base);
+  recipe_ = holds_run ? resumed_recipe(options, directory_->files()) : settled(options.asked(options.base), tasks_);
   recipe_.run.threads = threads_of(options, recipe_, launch);
 }
 

@@ -14,7 +14,7 @@ struct SessionOptions {
   std::filesystem::path out;
   bool resume = false;
   int64_t threads = 0;  ///< of each process; 0: the recipe's, or the cores divided among the processes of this machine
-  Recipe base = {};     ///< what a new run begins with
+  Recipe base = {};     ///< what a new run begins with; what it leaves open is decided by its task
   std::string result = "summary.json";                  ///< the file whose being there says that the run is finished
   std::string build = "";                               ///< version and commit, which all processes must share
   std::vector<TaskRow> tasks = classification_tasks();  ///< that a recipe can name

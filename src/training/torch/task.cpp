@@ -33,6 +33,10 @@ void EvaluationHooks::batch_done(ProcessGroup& group, int64_t done, int64_t tota
   if (stop.item<double>() > 0) throw Cancelled();
 }
 
+Recipe settled(Recipe recipe, const std::vector<TaskRow>& tasks) {
+  return find_named(tasks, "task", recipe.run.task, &TaskRow::name).settle(std::move(recipe));
+}
+
 Experiment prepare(const Recipe& recipe, const RankInfo& rank, const std::vector<TaskRow>& tasks) {
   check_recipe(recipe);
   require_divisible(recipe, rank);

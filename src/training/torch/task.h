@@ -14,8 +14,10 @@
 
 #include "base/cancel.h"
 #include "base/safetensors.h"
+#include "training/recipe/begin.h"
 #include "training/recipe/recipe.h"
 #include "training/run/metrics.h"
+#include "training/torch/parameter_groups.h"
 #include "training/torch/process_group.h"
 
 namespace fib::training {
@@ -89,6 +91,8 @@ class Task {
 
   /// What is trained: float32 on the CPU.
   virtual torch::nn::Module& network() = 0;
+  /// Before the steps of an epoch.
+  void train() { train_what_learns(network()); }
   /// Blocks of each stage of the network, for layer_decay.
   virtual std::vector<int64_t> stages() const = 0;
   virtual TaskFacts facts() const = 0;
@@ -133,6 +137,8 @@ struct TaskRow {
   std::string name;
   std::string help;
   std::function<Experiment(const Recipe&, const RankInfo&)> make;
+  /// What a new run's recipe leaves open, decided.
+  std::function<Recipe(Recipe)> settle = closed_recipe;
 };
 
 /// Each in the file of its task. Model and data as the recipe says, and the search of channels where it prunes.
@@ -144,9 +150,12 @@ Experiment prepare_adaptation(const Recipe& recipe, const RankInfo& rank);
 /// The tasks of this room. Rooms that stand after it have tables of their own (sequences/torch/tasks.h), and a program
 /// joins them (all_tasks() in cli/torch/train_session.cpp).
 inline std::vector<TaskRow> classification_tasks() {
-  return {{"classification", "images to classes", prepare_classification},
-          {"adaptation", "a dense model's answers, with a sparse attention", prepare_adaptation}};
+  return {{"classification", "images to classes", prepare_classification, settled_recipe},
+          {"adaptation", "a dense model's answers, with a sparse attention", prepare_adaptation, settled_recipe}};
 }
+
+/// With what is open decided as the recipe's task, which must be among `tasks`, decides it.
+Recipe settled(Recipe recipe, const std::vector<TaskRow>& tasks);
 
 /// Makes the recipe's task, which must be among `tasks`. Throws std::invalid_argument or std::runtime_error with one
 /// line for what does not fit or cannot be found.

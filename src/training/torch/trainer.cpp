@@ -69,7 +69,7 @@ void Trainer::begin() {
 Trainer::Outcome Trainer::run_epochs() {
   while (true) {
     if (state_.evaluated_epochs < state_.step / steps_per_epoch_) close_epoch();
-    if (state_.step >= total_steps()) break;
+    if (state_.step >= total_steps() || no_longer_improves()) break;
     train_until_epoch_ends_or_stop();
     if (!stopping_) continue;
     save();
@@ -79,9 +79,18 @@ Trainer::Outcome Trainer::run_epochs() {
   return Outcome::finished;
 }
 
+/// A function of the state alone, so that a resumed run ends where an uninterrupted one does.
+bool Trainer::no_longer_improves() const {
+  const int64_t patience = recipe().schedule.early_stop;
+  if (patience == 0 || state_.best.weights.empty()) return false;
+  int64_t worse = 0;
+  for (int64_t epoch = state_.best.epoch + 1; epoch <= state_.evaluated_epochs; ++epoch) worse += evaluation_due(epoch);
+  return worse >= patience;
+}
+
 void Trainer::train_until_epoch_ends_or_stop() {
   const int64_t epoch = state_.step / steps_per_epoch_;
-  experiment_.task->network().train();
+  experiment_.task->train();
   const std::unique_ptr<TaskStream> stream = experiment_.task->epoch(epoch, state_.step - epoch * steps_per_epoch_);
   while (!stopping_) {
     const Stopwatch watch;

@@ -42,6 +42,7 @@ class Trainer {
   const Recipe& recipe() const { return experiment_.recipe; }
   RunFacts facts();
   bool evaluation_due(int64_t epoch) const;
+  bool no_longer_improves() const;
   int64_t evaluation_samples();
   void begin();
   Outcome run_epochs();

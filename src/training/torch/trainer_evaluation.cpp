@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <nlohmann/json.hpp>
@@ -111,6 +112,9 @@ EvaluationFacts Trainer::test() {
 }
 
 void Trainer::finish() {
+  if (state_.step < total_steps())
+    observer_.noted(fmt::format("the run ends here: no better evaluation after epoch {} (early_stop {})",
+                                state_.best.epoch, recipe().schedule.early_stop));
   const EvaluationFacts tested = test();
   report(tested);
   if (log_) log_->sync();
@@ -129,8 +133,8 @@ Summary Trainer::summary(const EvaluationFacts& tested) {
             .seed = recipe().run.seed,
             .parameters = run.parameters,
             .train_samples = run.train_samples,
-            .epochs = recipe().schedule.epochs,
-            .steps = run.steps,
+            .epochs = state_.step / steps_per_epoch_,
+            .steps = state_.step,
             .batch = recipe().optimizer.batch,
             .processes = run.world,
             .threads = at::get_num_threads(),

@@ -214,6 +214,36 @@ TEST_F(Train, stops_at_a_loss_that_is_not_finite) {
   EXPECT_TRUE(mentions(outcome.err, "last good checkpoint is step")) << outcome.err;
 }
 
+TEST_F(Train, says_where_plain_folders_and_weights_lead) {
+  EXPECT_TRUE(mentions(train("run", "--data " + path("data")).err, "did you mean 'folder:" + path("data") + "'?"));
+  EXPECT_TRUE(mentions(run_fib("train --recipe " + path("recipe.toml")).err, "Give --out DIR"));
+  EXPECT_TRUE(mentions(train("run", "--freeze all").err, "freeze keeps values of weights: give --weights"));
+  EXPECT_TRUE(mentions(train("run", "--plot lr.svg").err, "--find-lr"));
+}
+
+TEST_F(Train, continues_from_weights_as_they_were_trained) {
+  ASSERT_EQ(train("first", "--attention local:w=2 --pool mean").code, 0);
+  fib::test::write_file(path("short.toml"), "[optimizer]\nbatch = 16\n[schedule]\nepochs = 1\n[run]\nthreads = 1\n");
+  const Outcome outcome = run_fib("train --recipe " + path("short.toml") + " --data mnist:" + path("data") +
+                                  " --weights " + path("first/model.safetensors") + " --out " + path("second"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* line : {"vit_nano_patch2_28 with local:w=2", "44 of 44 tensors taken",
+                           "classifier: 10 classes, from the weights", "attention: local:w=2, as in the weights"})
+    EXPECT_TRUE(mentions(outcome.err, line));
+  EXPECT_TRUE(mentions(bytes("second", "config.toml"), "pool = \"mean\""));
+}
+
+TEST_F(Train, searches_a_learning_rate_and_leaves_only_a_plot) {
+  const std::string plot = path("lr.svg");
+  const Outcome outcome = run_fib("train --find-lr --json --recipe " + path("recipe.toml") +
+                                  " --data mnist:" + path("data") + " --plot " + plot);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto found = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(found.at("lr").get<double>(), 1e-7);
+  EXPECT_GE(found.at("largest").get<double>(), found.at("lr").get<double>());
+  EXPECT_TRUE(mentions(fib::test::read_file(plot), "learning rate"));
+}
+
 /// The two processes of one run.
 std::vector<pid_t> start_two(const std::string& arguments) {
   const std::string place =
