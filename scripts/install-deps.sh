@@ -7,7 +7,7 @@ set -euo pipefail
 declare -A groups=(
   [core]="build-essential cmake ninja-build ccache git pkg-config libhwy-dev libcli11-dev nlohmann-json3-dev libfmt-dev
           libopencv-core-dev libopencv-imgproc-dev libjpeg-dev libpng-dev libwebp-dev libexif-dev libmd-dev zlib1g-dev
-          libtomlplusplus-dev libfreetype-dev fonts-dejavu-core"
+          libtomlplusplus-dev libfreetype-dev fonts-dejavu-core libcpp-httplib-dev"
   [robots]="libchipmunk-dev libblosc-dev libavcodec-dev libavformat-dev libswscale-dev libmujoco-dev libosmesa6-dev
             libhdf5-dev"
   [torch]="libtorch-dev libgloo-dev libopenblas0-openmp libonnx-dev libprotobuf-dev dataset-fashion-mnist"

@@ -7,6 +7,7 @@
 #include "files.h"
 #include "report/drawing.h"
 #include "report/plot.h"
+#include "report/plot_file.h"
 #include "report/run_comparison.h"
 #include "report/text.h"
 
@@ -196,6 +197,23 @@ TEST(Plots, show_any_label_as_text) {
     expect_sound(svg_of(boxes(label)), svg_of(boxes("x")));
   }
   for (const char* label : {"", "a\nb", "\xff"}) EXPECT_TRUE(to_png(draw(line(label))).starts_with("\x89PNG"));
+}
+
+TEST(PlotFile, is_drawn_or_says_what_it_lacks) {
+  const test::TemporaryDirectory directory;
+  const std::string file = directory / "curves.json";
+  test::write_file(file, R"({"machine": "here", "title": "Time", "x": {"label": "tokens", "log": true},
+                             "y": {"label": "ms"}, "series": [{"name": "ours", "points": [[10, 1], [100, 2]]}]})");
+  const LinePlot plot = read_plot_file(file);
+  ASSERT_EQ(plot.panels.size(), 1U);
+  EXPECT_TRUE(plot.panels[0].x.log);
+  EXPECT_FALSE(plot.panels[0].y.log);
+  EXPECT_EQ(plot.panels[0].series[0].points[1].y, 2);
+  EXPECT_TRUE(test::mentions(to_svg(draw(plot)), "tokens"));
+  for (const char* bad : {"", "[]", "{\"title\": 3}", "{\"title\": \"t\", \"x\": {\"label\": \"x\"}}"}) {
+    test::write_file(file, bad);
+    EXPECT_TRUE(test::mentions(test::error_of([&] { read_plot_file(file); }), "holds no curves")) << bad;
+  }
 }
 
 }  // namespace

@@ -20,8 +20,10 @@ namespace fib::cli {
 Command attend_command();
 Command flops_command();
 Command pattern_command();
+Command plot_command();
 Command reproduce_command();
 Command runs_command();
+Command serve_command();
 std::vector<Command> listing_commands();
 std::vector<Command> manual_commands();
 std::vector<Command> simulate_commands();
@@ -30,7 +32,8 @@ std::vector<Command> simulate_commands();
 template <class Torch>
 std::vector<Command> command_table() {
   std::vector<Command> table = {
-      attend_command(), flops_command(), pattern_command(), reproduce_command(), runs_command(),
+      attend_command(),    flops_command(), pattern_command(), plot_command(),
+      reproduce_command(), runs_command(),  serve_command(),
   };
   for (const auto& topic :
        {training_commands<Torch>(), trained_commands<Torch>(), analysis_commands<Torch>(), benchmark_commands<Torch>(),
