@@ -24,8 +24,25 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return table.back();
 }
 
+namespace {
+
+/// The shortest candidate that begins with the word, or the longest that the word begins with: "vit_tiny" for
+/// "vit_tiny_patch16_224", "evaluate" for "eval".
+std::optional<std::string> begun(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr size_t kShortest = 3;  // of less too much begins alike
+  std::optional<std::string> longer, shorter;
+  for (const std::string& c : candidates) {
+    if (word.size() >= kShortest && c.starts_with(word) && (!longer || c.size() < longer->size())) longer = c;
+    if (c.size() > kShortest && word.starts_with(c) && (!shorter || c.size() > shorter->size())) shorter = c;
+  }
+  return longer ? longer : shorter;
+}
+
+}  // namespace
+
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::optional<std::string> best;
+  std::optional<std::string> best = begun(word, candidates);
+  if (best) return best;
   size_t fewest = 0;
   for (const std::string& c : candidates) {
     // More edits than half of the letters make a different word, not a slip; lengths alone can tell.

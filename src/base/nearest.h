@@ -17,7 +17,8 @@ namespace fib {
 /// most) that turn one word into the other, in bytes.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate with the fewest edits, the first among equals; none when even that one is mostly another word.
+/// What the word abbreviates or what abbreviates it, else the candidate with the fewest edits, the first among equals;
+/// none when even that one is mostly another word.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// One line: unknown <kind> '<word>', did you mean '…'? Known: a, b, c

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -102,9 +103,23 @@ std::string unknown_option(const CLI::App& app, const std::string& given) {
   const std::vector<std::string> names = option_names(app);
   if (const auto now = training::renamed_flag(word); now && std::ranges::count(names, *now) > 0)
     return fmt::format("option '{}' is called '{}' now", word, *now);
+  if (const auto here = training::usual_flag(word); here && std::ranges::count(names, *here) > 0)
+    return fmt::format("unknown option {}, did you mean '{}'? See {}", in_quotes(word), *here, help);
   if (const auto guess = nearest(word, names))
     return fmt::format("unknown option {}, did you mean '{}'? See {}", in_quotes(word), *guess, help);
   return fmt::format("unknown option {}; see {}", in_quotes(word), help);
+}
+
+/// What other programs call a command.
+std::string unknown_command(const std::string& word, const std::vector<std::string>& names) {
+  static const std::map<std::string, std::string> elsewhere = {
+      {"test", "eval"},       {"validate", "eval"},   {"predict", "classify"}, {"finetune", "train"},
+      {"fine-tune", "train"}, {"distill", "adapt"},   {"benchmark", "bench"},  {"convert", "export"},
+      {"sample", "generate"}, {"analyse", "analyze"}, {"server", "serve"}};
+  const auto here = elsewhere.find(word);
+  if (here == elsewhere.end() || std::ranges::count(names, here->second) == 0)
+    return unknown_name("command", word, names);
+  return fmt::format("unknown command {}, did you mean '{}'? Known: {}", in_quotes(word), here->second, joined(names));
 }
 
 /// What CLI11 could not place, as one line with the nearest thing that exists.
@@ -114,7 +129,7 @@ std::string explain_extras(const CLI::App& app) {
       std::find_if(extras.begin(), extras.end(), [](const std::string& e) { return e.rfind('-', 0) == 0; });
   if (option != extras.end()) return unknown_option(app, *option);
   const std::vector<std::string> names = command_names(*selected(app));
-  if (!names.empty()) return unknown_name("command", extras.front(), names);
+  if (!names.empty()) return unknown_command(extras.front(), names);
   return fmt::format("unexpected argument {}; see fib {}--help", in_quotes(extras.front()), command_path(app));
 }
 
@@ -209,6 +224,10 @@ int run_app(int argc, const char* const* argv, const Program& program) {
   } catch (const Exit& request) {
     return request.code;
   } catch (const CLI::CallForHelp&) {
+    // "fib evaluate --help" asks for help with what there is not.
+    if (const auto extras = app.remaining(true);
+        !extras.empty() && !extras.front().starts_with('-') && !command_names(*selected(app)).empty())
+      return complain(explain_extras(app), kUsage);
     fmt::print("{}", report::help_text(manual_of(*selected(app)), {columns_of(stdout), shows_color(stdout)}));
     return 0;
   } catch (const CLI::Success& request) {

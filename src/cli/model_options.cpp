@@ -16,7 +16,7 @@ CLI::Option* add_channels(CLI::App& app, const std::string& name, std::vector<fl
 
 template <class Target>
 CLI::Option* add_engine(CLI::App& app, Target& target, const std::vector<const char*>& excluded) {
-  CLI::Option* engine = app.add_option("--engine", target, "a compiled model of fib compile; torch is not loaded");
+  CLI::Option* engine = app.add_option("--engine", target, "a file that fib compile wrote; torch is not loaded");
   engine->type_name("F.fib")->allow_extra_args(false);
   for (const char* other : excluded) engine->excludes(app.get_option(other));
   return engine;
@@ -25,9 +25,11 @@ CLI::Option* add_engine(CLI::App& app, Target& target, const std::vector<const c
 }  // namespace
 
 void add_weights_options(CLI::App& app, ModelArguments& a, HowMany models) {
-  app.add_option("--weights", a.weights, "parameters with timm's names; the number of classes comes from here")
+  app.add_option("--weights", a.weights, "a safetensors file with timm's names; it decides the number of classes")
       ->type_name("F.safetensors");
-  app.add_option("--model", a.model, "a name of fib models; weights that fib has written tell it")->type_name("MODEL");
+  app.add_option("--model", a.model,
+                 "the model the weights are of, as fib models lists it; weights that fib wrote say it themselves")
+      ->type_name("MODEL");
   add_attention_options(app, a.attention);
   add_attention_place_options(app, a.place);
   const std::string help = "a run of fib train, instead of weights";
@@ -43,19 +45,23 @@ void add_weights_options(CLI::App& app, ModelArguments& a, HowMany models) {
 }
 
 void add_preprocess_options(CLI::App& app, ModelArguments& a) {
-  add_integer(app, "--resize", a.resize, kResolutions,
-              "shorter side before the crop; as the weights tell, or the crop divided by the model's ratio");
-  add_integer(app, "--crop", a.crop, kResolutions, "side of the square cut from the center; the model's resolution");
+  add_integer(
+      app, "--resize", a.resize, kResolutions,
+      "shorter side that an image is resized to before the crop; by default as the weights say, or the crop divided by "
+      "the model's ratio");
+  add_integer(app, "--crop", a.crop, kResolutions,
+              "side of the square that is cut from the center; by default the model's resolution");
   add_channels(app, "--mean", a.mean, {-1000, 1000},
-               "subtracted from values in [0, 1]; as the weights tell, or the model's");
-  add_channels(app, "--std", a.std, {1e-6, 1000}, "what they are divided by then; as the weights tell, or the model's");
+               "mean that is subtracted from values in [0, 1]; by default that of the weights, or the model's");
+  add_channels(app, "--std", a.std, {1e-6, 1000},
+               "deviation that they are then divided by; by default that of the weights, or the model's");
 }
 
 void add_evaluated_model_options(CLI::App& app, ModelArguments& a, HowMany models) {
   add_weights_options(app, a, models);
   app.add_option("--data", a.data, "NAME or NAME:PATH, fib datasets lists them; folder:PATH is an image folder")
       ->type_name("DATA");
-  add_integer(app, "--batch", a.batch, {1, 65536}, "images computed at once")->capture_default_str();
+  add_integer(app, "--batch", a.batch, {1, 65536}, "number of images that are computed at once")->capture_default_str();
   add_preprocess_options(app, a);
 }
 
@@ -82,12 +88,13 @@ void add_engine_limits(CLI::App& app, EngineLimitArguments& limits) {
 void add_analyze_options(CLI::App& app, AnalyzeArguments& a, int64_t images) {
   a.images = images;
   add_evaluated_model_options(app, a.models, HowMany::many);
-  add_integer(app, "--images", a.images, {1, 10'000'000}, "of the test set, evenly chosen")->capture_default_str();
+  add_integer(app, "--images", a.images, {1, 10'000'000}, "number of images of the test set to look at, chosen evenly")
+      ->capture_default_str();
   app.add_flag("--json", a.json, "print JSON");
 }
 
 void add_layer_option(CLI::App& app, AnalyzeArguments& a) {
-  add_integer(app, "--layer", a.layer, {1, 1000}, "counted from 1; the last by default");
+  add_integer(app, "--layer", a.layer, {1, 1000}, "layer to look at, counted from 1; by default the last");
 }
 
 void add_plot_option(CLI::App& app, AnalyzeArguments& a, const std::string& help) {

@@ -198,9 +198,9 @@ std::optional<AttentionSpec> target_of(const std::string& match_pairs) {
 
 void add_attention_place_options(CLI::App& app, PlaceArguments& a) {
   add_choice(app, "--attention-in", a.attention_in, models::attention_in_names(),
-             "of a model for clips: which attention is this one; joint is over all patches of all frames");
+             "which attention of a model for clips is the one asked for; joint is over all patches of all frames");
   app.add_option("--attention-layers", a.attention_layers,
-                 "that take the attention, counted from 0, such as 0-5,9; the others are dense; all")
+                 "layers that take the attention, counted from 0, such as 0-5,9; the others are dense; by default all")
       ->type_name("LAYERS");
   app.add_option("--tokens", a.tokens,
                  "fewer tokens from block to block, of ViT and DeiT: tome:r=13 merges, evit:keep=0.7,at=3,6,9 keeps "
@@ -210,7 +210,8 @@ void add_attention_place_options(CLI::App& app, PlaceArguments& a) {
 
 void add_place_options(CLI::App& app, PlaceArguments& a) {
   add_attention_place_options(app, a);
-  add_integer(app, "--frames", a.frames, {1, 4096}, "of a clip, for models that take clips; the model's own");
+  add_integer(app, "--frames", a.frames, {1, 4096},
+              "number of frames of a clip, for models that take clips; by default the model's own");
 }
 
 models::Options place_choice(const PlaceArguments& a) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -40,6 +41,15 @@ std::string machine_name() {
     between = ", ";
   }
   return name;
+}
+
+std::string machine_text(std::string machine) {
+  const std::string name = "AVX3";
+  const size_t at = machine.find(name);
+  if (at == std::string::npos) return machine;
+  size_t end = at + name.size();
+  while (end < machine.size() && (machine[end] == '_' || std::isalnum(static_cast<unsigned char>(machine[end])))) ++end;
+  return machine.replace(at, end - at, "AVX-512");
 }
 
 std::optional<double> load_average() {

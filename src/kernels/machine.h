@@ -10,6 +10,8 @@ namespace fib {
 
 /// What computes here: "Intel Xeon …, 2 cores, AVX3 with amx, vnni, bf16".
 std::string machine_name();
+/// The same for people: what Highway calls AVX3, AVX3_DL, AVX3_ZEN4 or AVX3_SPR is AVX-512.
+std::string machine_text(std::string machine);
 
 /// Processes that wanted a core in the last minute, on average; nothing where Linux does not tell.
 std::optional<double> load_average();

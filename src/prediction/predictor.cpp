@@ -5,7 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <map>
+#include <sstream>
 #include <stdexcept>
+
+#include "base/read_file.h"
+#include "base/text.h"
+#include "data/folder_dataset.h"
 
 namespace fib::prediction {
 
@@ -54,6 +61,37 @@ double crop_ratio_for(int64_t shorter, int64_t crop) {
     throw std::invalid_argument(fmt::format("--resize must be at least the crop of {}, got {}", crop, shorter));
   // Rounding down must give the shorter side back.
   return static_cast<double>(crop) / (static_cast<double>(shorter) + 0.5);
+}
+
+std::vector<std::string> files_of(const std::vector<std::string>& named, bool clips) {
+  const FileKinds& kinds = clips ? clip_files() : image_files();
+  std::vector<std::string> files;
+  for (const std::string& name : named) {
+    std::error_code unreadable;
+    if (!std::filesystem::is_directory(name, unreadable)) {
+      files.push_back(name);
+      continue;
+    }
+    std::map<std::string, size_t> skipped;
+    const auto found = find_files(name, kinds, skipped);
+    if (found.empty())
+      throw std::runtime_error(
+          fmt::format("no {} below the folder {}: read are {}", kinds.what, in_quotes(name), joined(kinds.read)));
+    for (const std::filesystem::path& file : found) files.push_back(file.string());
+  }
+  return files;
+}
+
+std::vector<std::string> read_file_list(const std::string& list) {
+  constexpr size_t kLongest = size_t{1} << 28;  // a million names take a third of it
+  std::vector<std::string> files;
+  std::istringstream lines(read_file(list, kLongest));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) files.push_back(line);
+  }
+  if (files.empty()) throw std::runtime_error(fmt::format("the list {} names no file", in_quotes(list)));
+  return files;
 }
 
 std::vector<ClassifiedImage> classify_files(Predictor& predictor, const std::vector<std::string>& files, int64_t top) {

@@ -65,6 +65,12 @@ int64_t shorter_side(int64_t crop, double crop_ratio);
 /// The crop ratio for which shorter_side gives `shorter`. Throws std::invalid_argument where it is below the crop.
 double crop_ratio_for(int64_t shorter, int64_t crop);
 
+/// Files as they are named, and in place of each folder all images below it, or all videos. Throws std::runtime_error
+/// where a folder has none.
+std::vector<std::string> files_of(const std::vector<std::string>& named, bool clips);
+/// The lines of a list of files, without empty ones.
+std::vector<std::string> read_file_list(const std::string& list);
+
 /// The most probable classes of each file, `top` of them; a file that cannot be read has an error instead.
 std::vector<ClassifiedImage> classify_files(Predictor& predictor, const std::vector<std::string>& files, int64_t top);
 

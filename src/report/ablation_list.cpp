@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 
 #include "analysis/paper/tables.h"
 #include "report/ablation_report.h"
@@ -30,7 +31,10 @@ std::string about(double seconds) {
   if (seconds < 90) return fmt::format("{:.0f} s", seconds);
   if (seconds < 5400) return fmt::format("{:.0f} min", seconds / 60);
   if (seconds < 129600) return fmt::format("{:.0f} h", seconds / 3600);
-  return fmt::format("{:.0f} days", seconds / 86400);
+  constexpr double kDay = 86400, kYear = 365.25 * kDay;
+  if (seconds < kYear) return fmt::format("{:.0f} days", seconds / kDay);
+  const double years = seconds / kYear * std::max(1U, std::thread::hardware_concurrency());
+  return fmt::format("{:.{}f} core-years", years, years < 10 ? 1 : 0);
 }
 
 std::string effort_text(const Effort& e) {
@@ -38,7 +42,7 @@ std::string effort_text(const Effort& e) {
   if (e.finished == e.runs) return "done";
   std::string text = "~ " + about(e.seconds);
   if (e.finished > 0) text += fmt::format(", {} of {} done", e.finished, e.runs);
-  if (!e.data_present) text += ", no data";
+  if (!e.missing.empty()) text += ", no data";
   return text;
 }
 
@@ -149,19 +153,31 @@ ordered_json settings_json(const Ablation& a, const std::vector<NamedRecipe>& re
   return {{"name", a.name}, {"title", a.title}, {"rows", rows}, {"note", a.note}};
 }
 
+/// How to get the data that entries lack, a line for each.
+std::string missing_lines(const std::set<std::string>& missing) {
+  std::string text;
+  for (const std::string& line : missing) text += "no data: " + line + "\n";
+  return text.empty() ? "" : text + "\n";
+}
+
 std::string list_text(const std::vector<Ablation>& all, const Request& request) {
   using enum Table::Align;
+  std::set<std::string> missing;
   Table table({{"name"}, {"what"}, {"rows", right}, {"tiny"}, {"small"}, {"paper"}});
   for (const Ablation& a : all) {
     std::vector<std::string> cells = {a.name, a.title, a.rows.empty() ? "" : std::to_string(a.rows.size())};
-    for (Scale scale : kScales)
-      cells.push_back(a.rows.empty() ? "no training" : effort_text(effort_of(a, request, scale)));
+    for (Scale scale : kScales) {
+      const Effort effort = a.rows.empty() ? Effort() : effort_of(a, request, scale);
+      cells.push_back(a.rows.empty() ? "no training" : effort_text(effort));
+      missing.insert(effort.missing.begin(), effort.missing.end());
+    }
     table.add_row(std::move(cells));
   }
-  std::string text = table.to_string() + "\n";
+  std::string text = table.to_string() + "\n" + missing_lines(missing);
   for (const Scale scale : kScales) text += training_lines(all, request, scale);
   return text +
-         "Times are for this machine, estimated from multiply-accumulates until a run of the scale has finished.\n";
+         "Times are for this machine, core-years of one of its cores; estimated from multiply-accumulates until a run "
+         "of the scale has finished.\n";
 }
 
 ordered_json list_json(const std::vector<Ablation>& all, const Request& request) {
@@ -174,9 +190,13 @@ ordered_json list_json(const std::vector<Ablation>& all, const Request& request)
       if (!has_scale(a, scale)) continue;
       const Effort e = effort_of(a, request, scale);
       const Trained t = trained_by(a, request, scale);
-      entry[word_of(scale)] = {
-          {"runs", e.runs},     {"finished", e.finished}, {"seconds_left", e.seconds}, {"data_present", e.data_present},
-          {"models", t.models}, {"data", t.data},         {"epochs", t.epochs}};
+      entry[word_of(scale)] = {{"runs", e.runs},
+                               {"finished", e.finished},
+                               {"seconds_left", e.seconds},
+                               {"data_present", e.missing.empty()},
+                               {"models", t.models},
+                               {"data", t.data},
+                               {"epochs", t.epochs}};
     }
     list.push_back(std::move(entry));
   }

@@ -170,12 +170,12 @@ std::string fields_table(const Fields<Row>& fields, const std::vector<Row>& rows
   return table.to_string();
 }
 
-/// One row as lines "title  value".
+/// One row as lines "title  value"; what is empty has none.
 template <class Row>
 std::string fields_lines(const Fields<Row>& fields, const Row& row) {
   Table table({{}, {}});
   for (const Field<Row>& f : fields)
-    if (!f.title.empty()) table.add_row({f.title, f.text(row)});
+    if (!f.title.empty() && !f.text(row).empty()) table.add_row({f.title, f.text(row)});
   return table.to_string();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/measure.h"
 #include "base/text.h"
+#include "kernels/machine.h"
 #include "report/fields.h"
 
 namespace fib::report {
@@ -30,6 +31,17 @@ Fields<RankedClass> class_fields() {
           kUnnamed, [](const Row& c) { return c.label; }, Table::Align::left)};
 }
 
+/// Of five classes or fewer all are among the best five.
+Field<EvaluationReport> top5_field() {
+  using Row = EvaluationReport;
+  constexpr int64_t kFive = 5;
+  Field<Row> field = share_field<Row>(
+      "top5", "top-5", [](const Row& r) { return r.accuracy.top5; }, 2);
+  const auto text = field.text;
+  field.text = [text](const Row& r) { return r.model.classes > kFive ? text(r) : std::string(); };
+  return field;
+}
+
 Fields<EvaluationReport> evaluation_fields() {
   using Row = EvaluationReport;
   return {
@@ -42,8 +54,7 @@ Fields<EvaluationReport> evaluation_fields() {
       hidden_field<Row>("images", [](const Row& r) { return r.accuracy.images; }),
       share_field<Row>(
           "top1", "top-1", [](const Row& r) { return r.accuracy.top1; }, 2),
-      share_field<Row>(
-          "top5", "top-5", [](const Row& r) { return r.accuracy.top5; }, 2),
+      top5_field(),
       number_field<Row>(
           "loss", "loss", [](const Row& r) { return r.accuracy.loss; }, 4),
       number_field<Row>(
@@ -65,6 +76,30 @@ ordered_json classified_json(const ClassifiedImage& image) {
 
 std::string classified_text(const ClassifiedImage& image) {
   return printable(image.file, 200) + "\n" + fields_table(class_fields(), image.top) + "\n";
+}
+
+namespace {
+
+/// In quotes where it would end its field.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string classified_csv_header() { return "image,rank,class,label,probability,logit\n"; }
+
+std::string classified_csv(const ClassifiedImage& image) {
+  std::string lines;
+  for (size_t i = 0; i < image.top.size(); ++i) {
+    const RankedClass& c = image.top[i];
+    lines += fmt::format("{},{},{},{},{:.6g},{:.6g}\n", csv_field(image.file), i + 1, c.index, csv_field(c.label),
+                         c.probability, c.logit);
+  }
+  return lines;
 }
 
 std::string model_line(const ModelInfo& info) {
@@ -209,9 +244,9 @@ std::string model_bench_text(const ModelBenchReport& r) {
     if (row.profile) profiles += profile_text(row);
   }
   const ModelBenchRow& first = r.rows.front();
-  return fmt::format("{}, batch {}; {}; {} threads\n\n{}{}{}{}", first.model, first.batch, r.machine, r.threads,
-                     fields_table(row_fields(), r.rows, first.engine ? 0 : 3), notes.empty() ? "" : "\n", notes,
-                     profiles);
+  return fmt::format("{}, batch {}; {}; {} threads\n\n{}{}{}{}", first.model, first.batch, machine_text(r.machine),
+                     r.threads, fields_table(row_fields(), r.rows, first.engine ? 0 : 3), notes.empty() ? "" : "\n",
+                     notes, profiles);
 }
 
 LinePlot model_bench_plot(const ModelBenchReport& r) {

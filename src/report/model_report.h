@@ -19,6 +19,9 @@ nlohmann::ordered_json input_json(const prediction::ModelInfo& info);
 
 nlohmann::ordered_json classified_json(const ClassifiedImage& image);
 std::string classified_text(const ClassifiedImage& image);
+/// "image,rank,class,label,probability,logit", and the lines of an image below it, as RFC 4180 writes them.
+std::string classified_csv_header();
+std::string classified_csv(const ClassifiedImage& image);
 /// "vit_tiny_patch16_224, full attention; input 224 x 224, …"
 std::string model_line(const prediction::ModelInfo& info);
 

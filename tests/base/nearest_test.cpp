@@ -24,6 +24,14 @@ TEST(Nearest, is_the_candidate_with_the_fewest_edits) {
   EXPECT_EQ(nearest("big-bird", known), "bigbird");
 }
 
+TEST(Nearest, is_first_what_the_word_begins_or_begins_with) {
+  EXPECT_EQ(nearest("vit_tiny", {"vit_large", "vit_tiny_patch16_224"}), "vit_tiny_patch16_224");
+  EXPECT_EQ(nearest("vit", {"vit_tiny_patch16", "vit_base"}), "vit_base");
+  EXPECT_EQ(nearest("evaluate", {"generate", "eval"}), "eval");
+  EXPECT_EQ(nearest("--evaluate-every", {"--eval", "--evaluate"}), "--evaluate");
+  EXPECT_EQ(nearest("wm", {"wmax", "wn"}), "wn");
+}
+
 TEST(Nearest, is_the_first_among_equals) { EXPECT_EQ(nearest("wmi", {"wmin", "wmi2", "wmax"}), "wmin"); }
 
 TEST(Nearest, is_none_for_another_word_altogether) {

@@ -104,6 +104,23 @@ TEST(FibHelp, shows_choices_and_defaults) {
   EXPECT_NE(help.find("(default off)"), std::string::npos);
 }
 
+TEST(Suggestions, know_what_other_programs_call_things) {
+  const auto said = [](const std::string& arguments) {
+    const Outcome o = run_fib(arguments);
+    EXPECT_EQ(o.code, 2) << arguments;
+    return o.err;
+  };
+  const auto expect = [&](const std::string& arguments, const std::string& part) {
+    EXPECT_NE(said(arguments).find(part), std::string::npos) << arguments << ": " << said(arguments);
+  };
+  expect("train --pretrained w.safetensors --out run", "did you mean '--weights'?");
+  expect("train --batch-size 8 --out run", "did you mean '--batch'?");
+  expect("flops --model vit_tiny", "did you mean 'vit_tiny_patch16_224'?");
+  expect("evaluate --help", "did you mean 'eval'?");
+  expect("predict x.jpg", "did you mean 'classify'?");
+  expect("bench evaluation --help", "unknown command 'evaluation'");
+}
+
 TEST(Color, is_for_terminals_and_for_those_who_want_it) {
   using namespace fib::cli;
   const char* before = std::getenv("TERM");
@@ -206,8 +223,10 @@ TEST(ManPages, are_there_for_every_command_and_without_warnings) {
     EXPECT_TRUE(fs::exists(folder + "/fib-" + name + ".1")) << name;
   }
   const std::string train = read_file(folder + "/fib-train.1");
-  EXPECT_NE(train.find("\\fB\\-\\-pool\\fR \\fItoken|mean\\fR\nwhat the classifier sees (default token)"),
-            std::string::npos);
+  EXPECT_NE(
+      train.find("\\fB\\-\\-pool\\fR \\fItoken|mean\\fR\nwhat the classifier sees: the class token, or the mean of all "
+                 "tokens; with weights, as they say (default token)"),
+      std::string::npos);
   if (!is_installed("groff")) GTEST_SKIP() << "groff is not installed";
   const std::string warnings = scratch_path("warnings");
   EXPECT_EQ(std::system(("groff -man -Kutf8 -Tutf8 -ww -z " + folder + "/*.1 2>" + warnings).c_str()), 0);

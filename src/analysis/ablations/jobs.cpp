@@ -109,7 +109,7 @@ Effort effort_of(const Ablation& ablation, Request request, Scale scale) {
       ++effort.finished;
     else
       effort.seconds += estimated_seconds(run, runs, rate);
-    effort.data_present &= has_data(run.recipe);
+    if (!has_data(run.recipe)) effort.missing.insert(how_to_get(run.recipe));
   }
   return effort;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ std::string label_of(const Ablation& ablation, const Run& run);
 struct Effort {
   size_t runs = 0, finished = 0;
   double seconds = 0;  ///< of what is left, about
-  bool data_present = true;
+  std::set<std::string> missing =
+      {};  ///< data that is not here, and how to get it: "cifar10: scripts/get-data.sh cifar10"
 };
 Effort effort_of(const Ablation& ablation, Request request, Scale scale);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "analysis/ablations/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -198,6 +200,14 @@ bool has_data(const Recipe& recipe) {
   if (is_policy(recipe))
     return std::filesystem::exists(robots::recording_place(robots::find_robot(recipe.run.task), recipe.data.source));
   return find_dataset(parse_data_source(recipe.data.source)).has_value();
+}
+
+std::string how_to_get(const Recipe& recipe) {
+  if (is_policy(recipe))
+    return fmt::format("{}: its recording {} (docs/robots.md)", recipe.run.task,
+                       robots::recording_place(robots::find_robot(recipe.run.task), recipe.data.source).string());
+  const DatasetRow& row = *parse_data_source(recipe.data.source).row;
+  return fmt::format("{}: {}", row.name, row.how_to_get);
 }
 
 Scale scale_of(const std::string& word) {

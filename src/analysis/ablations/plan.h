@@ -73,6 +73,8 @@ void look_up(Run& run);
 
 /// Whether what the recipe learns from is on this machine.
 bool has_data(const training::Recipe& recipe);
+/// The data's name, and the command or the address that it comes from.
+std::string how_to_get(const training::Recipe& recipe);
 
 /// What an image costs in the recipe's model; of a policy, in its encoder.
 models::Cost image_cost(const training::Recipe& recipe);

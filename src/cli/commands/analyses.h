@@ -60,8 +60,10 @@ struct MapsArguments {
 inline void declare(CLI::App& command, MapsArguments& a) {
   add_evaluated_model_options(command, a.models, HowMany::many);
   command.add_option("IMAGE", a.files, "images to look at");
-  add_integers(command, "--index", a.indices, {0, INT64_MAX}, "images of the test set, from 0; the first by default");
-  add_integers(command, "--patch", a.patch, {1, 16384}, "row and column from 1 of the patch that looks; the middle");
+  add_integers(command, "--index", a.indices, {0, INT64_MAX},
+               "images of the test set to look at, counted from 0; by default the first");
+  add_integers(command, "--patch", a.patch, {1, 16384},
+               "row and column, counted from 1, of the patch that looks; by default the middle");
   command.add_option("-o,--out", a.out, "the drawing, .svg or .png")->type_name("FILE");
   command.add_flag("--json", a.json, "print JSON: the weights themselves");
   command.footer(
@@ -91,7 +93,8 @@ inline void declare(CLI::App& command, CorruptionArguments& a) {
   add_integers(command, "--severity", a.sets.severities, {1, 5}, "only these, of 1 to 5");
   command.add_option("--published", a.sets.published, "folder with the .npy files of CIFAR-10-C or CIFAR-100-C")
       ->type_name("DIR");
-  add_integer(command, "--seed", a.sets.seed, {0, INT64_MAX}, "of the corruptions made here")->capture_default_str();
+  add_integer(command, "--seed", a.sets.seed, {0, INT64_MAX}, "seed of the corruptions that are made here")
+      ->capture_default_str();
   command.footer(
       "Published files are used where they lie: --published, else CIFAR-10-C or CIFAR-100-C below the data root. "
       "Otherwise\nthe clean test images are corrupted with the published parameters; frost has a texture of ours.\n"

@@ -32,6 +32,17 @@ EnginePredictor open_engine(const std::string& file, const ModelArguments& a, co
   return EnginePredictor(file, {.resize = a.resize, .crop = a.crop, .mean = a.mean, .std = a.std}, limits.limits());
 }
 
+/// IMAGE and --list.
+std::vector<std::string> files_to_classify(const ClassifyArguments& a, StandardStreams& streams, bool clips) {
+  std::vector<std::string> named = a.images;
+  for (std::string& file : named) file = streams.input("IMAGE", file);
+  if (!a.list.empty())
+    for (std::string& file : prediction::read_file_list(streams.input("--list", a.list)))
+      named.push_back(std::move(file));
+  if (named.empty()) throw std::invalid_argument("which images? Give files, folders or --list FILE");
+  return prediction::files_of(named, clips);
+}
+
 /// Images computed at once: more gain nothing on a CPU, and results come sooner.
 constexpr size_t kBatch = 8;
 
@@ -45,10 +56,10 @@ std::vector<std::string> read_class_names(const std::string& file, int64_t class
 
 void classify(Predictor& predictor, const ClassifyArguments& a, const Globals& globals) {
   if (!a.labels.empty()) predictor.set_class_names(read_class_names(a.labels, predictor.info().classes));
-  const bool text = !a.json && !globals.quiet;
+  const bool text = !a.json && !a.csv && !globals.quiet;
   StandardStreams streams;
-  std::vector<std::string> files = a.images;
-  for (std::string& file : files) file = streams.input("IMAGE", file);
+  const std::vector<std::string> files = files_to_classify(a, streams, predictor.info().view.clip.frames > 0);
+  if (a.csv) fmt::print("{}", report::classified_csv_header());
   auto json = ordered_json::array();
   size_t failed = 0;
   for (size_t begin = 0; begin < files.size(); begin += kBatch) {
@@ -61,7 +72,8 @@ void classify(Predictor& predictor, const ClassifyArguments& a, const Globals& g
         ++failed;
         continue;
       }
-      json.push_back(report::classified_json(image));
+      if (a.json) json.push_back(report::classified_json(image));
+      if (a.csv) fmt::print("{}", report::classified_csv(image));
       if (text) fmt::print("{}", report::classified_text(image));
     }
   }

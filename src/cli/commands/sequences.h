@@ -25,12 +25,12 @@ inline void declare(CLI::App& command, GenerateArguments& a) {
   command.add_option("--run", a.run, "directory of a run of the task text")->required()->type_name("DIR");
   command.add_option("--prompt", a.prompt, "what the text begins with, - is standard input; a new line unless given")
       ->type_name("TEXT");
-  add_integer(command, "--tokens", a.tokens, {1, 1'000'000'000}, "to write")->capture_default_str();
+  add_integer(command, "--tokens", a.tokens, {1, 1'000'000'000}, "number of tokens to write")->capture_default_str();
   add_number(command, "--temperature", a.temperature, {0, 100}, "divides the logits; 0: always the most probable")
       ->capture_default_str();
   add_integer(command, "--top-k", a.top_k, {0, 1'000'000}, "draw from so many most probable tokens; 0: from all")
       ->capture_default_str();
-  add_integer(command, "--seed", a.seed, {0, std::numeric_limits<int64_t>::max()}, "of the draws")
+  add_integer(command, "--seed", a.seed, {0, std::numeric_limits<int64_t>::max()}, "seed of the draws")
       ->capture_default_str();
   command.add_flag("--json", a.json, "print JSON once all is written: text and time");
   command.footer(

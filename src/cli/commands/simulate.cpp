@@ -128,11 +128,13 @@ void declare_simulate_pusht(CLI::App& command, SimulatePushtArguments& a) {
       command.add_option("--replay", a.replay, "play recorded actions, compare with the recorded states and images")
           ->type_name("zarr:DIR");
   auto* play = command.add_flag("--play", a.play, "play episodes from seeds")->excludes(replay);
-  add_choice(command, "--actions", a.actions, {"random", "still"}, "of --play: random targets, or none")
+  add_choice(command, "--actions", a.actions, {"random", "still"}, "with --play: move to random targets, or not at all")
       ->capture_default_str()
       ->needs(play);
-  add_integer(command, "--episodes", a.episodes, {1, 1'000'000}, "of --play")->needs(play);
-  add_integer(command, "--seed", a.seed, {0, 4'000'000'000}, "of the first episode of --play")->needs(play);
+  add_integer(command, "--episodes", a.episodes, {1, 1'000'000}, "with --play: number of episodes")->needs(play);
+  add_integer(command, "--seed", a.seed, {0, 4'000'000'000},
+              "with --play: seed of the first episode; each has the next one")
+      ->needs(play);
   add_shown_options(command, a.shown, "", "; of a replay, the recording above");
   command.add_flag("--json", a.json, "print JSON");
   command.footer("Example: fib simulate pusht --replay zarr:pusht_cchi_v7_replay.zarr --png strip.png");
@@ -150,8 +152,9 @@ struct SimulateArmArguments {
 
 void declare_simulate_arm(CLI::App& command, SimulateArmArguments& a) {
   command.add_option("--record", a.record, "write the solved episodes as robomimic's files are")->type_name("F.hdf5");
-  add_integer(command, "--episodes", a.episodes, {1, 1'000'000}, "that a scripted expert plays")->capture_default_str();
-  add_integer(command, "--seed", a.seed, {0, 4'000'000'000}, "of the first episode; each has the next one")
+  add_integer(command, "--episodes", a.episodes, {1, 1'000'000}, "number of episodes that a scripted expert plays")
+      ->capture_default_str();
+  add_integer(command, "--seed", a.seed, {0, 4'000'000'000}, "seed of the first episode; each has the next one")
       ->capture_default_str();
   add_shown_options(command, a.shown, ", both cameras", ", both cameras");
   command.add_flag("--json", a.json, "print JSON");

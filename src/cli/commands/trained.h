@@ -33,9 +33,9 @@ struct ClassifyArguments {
   ModelArguments model;
   std::string engine;
   EngineLimitArguments limits;
-  std::string labels;
+  std::string labels, list;
   int64_t top = 5;
-  bool json = false;
+  bool json = false, csv = false;
   std::vector<std::string> images;
 };
 
@@ -43,21 +43,26 @@ inline void declare(CLI::App& command, ClassifyArguments& a) {
   add_weights_options(command, a.model, HowMany::one);
   command
       .add_option("--labels", a.labels,
-                  "names of the classes: a JSON array, or an object by index; those of the weights")
-      ->type_name("F.json");
-  add_integer(command, "--top", a.top, {1, 1000000}, "classes to show per image")->capture_default_str();
+                  "names of the classes: one a line, .csv with lines index,name, or .json, an array or an object by "
+                  "index; by default those of the weights")
+      ->type_name("FILE");
+  add_integer(command, "--top", a.top, {1, 1000000}, "number of classes to show for each image")->capture_default_str();
   add_preprocess_options(command, a.model);
   add_engine_option(command, a.engine, kWeightsOptions);
   add_engine_limits(command, a.limits);
-  command.add_flag("--json", a.json, "print JSON");
-  command.add_option("IMAGE", a.images, "JPEG, PNG or WebP, - is standard input; videos where the model takes clips")
-      ->required();
+  CLI::Option* json = command.add_flag("--json", a.json, "print JSON");
+  command.add_flag("--csv", a.csv, "print CSV: a line for each image and class")->excludes(json);
+  command.add_option("--list", a.list, "a file that names images, one a line; - is standard input")->type_name("FILE");
+  command.add_option("IMAGE", a.images,
+                     "JPEG, PNG or WebP files, - is standard input; folders, with all images below them; videos where "
+                     "the model takes clips");
   command.footer(
       "An image that cannot be read is reported, the others are classified, and the exit code is 1.\n"
       "Example: fib classify --run runs/full photo.jpg\n"
       "Example: fib classify --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --labels classes.json a.jpg "
       "b.png\n"
-      "Example: fib classify --engine vit_tiny.fib photo.jpg");
+      "Example: fib classify --engine vit_tiny.fib photo.jpg\n"
+      "Example: fib classify --engine vit_tiny.fib --top 1 --csv photos/ > classes.csv");
 }
 
 void run(const ClassifyArguments& arguments, const Globals& globals);
@@ -138,26 +143,30 @@ struct CompileArguments {
   std::vector<int64_t> resolutions;
   std::string precision = "f32", labels, output;
   int64_t most_images = 64;
+  bool random_weights = false;
 };
 
 inline void declare(CLI::App& command, CompileArguments& a) {
   add_weights_options(command, a.model, HowMany::one);
   add_integers(command, "--resolution", a.resolutions, kResolutions,
-               "sides of square images, each gets its own steps; the model's own");
+               "sides of square images, each of which gets its own steps; by default the model's own");
   add_choice(command, "--precision", a.precision, {"f32", "bf16", "int8"},
-             "of linear layers. bf16: weights in half the room, sums in float32; int8: weights per channel, "
-             "activations per token. Embeddings, norms, softmax and classifier stay float32")
+             "type of the linear layers. bf16: weights in half the room, sums in float32; int8: weights rounded per "
+             "channel, activations per token. Embeddings, norms, softmax and classifier stay float32")
       ->capture_default_str();
   add_integer(command, "--batch", a.most_images, {1, 65536}, "the largest number of images at once")
       ->capture_default_str();
   command
       .add_option("--labels", a.labels,
-                  "names of the classes: a JSON array, or an object by index; those of the weights")
-      ->type_name("F.json");
+                  "names of the classes: one a line, .csv with lines index,name, or .json, an array or an object by "
+                  "index; by default those of the weights")
+      ->type_name("FILE");
+  command.add_flag("--random-weights", a.random_weights,
+                   "without --weights or --run: compile the model with random weights from a fixed seed, to measure "
+                   "its speed");
   command.add_option("-o,--out", a.output, "the file to write; - is standard output")->type_name("F.fib")->required();
   command.footer(
       "The file is all that fib classify, eval, infer and bench model need with --engine: they do not load torch.\n"
-      "A model without weights gets random ones, drawn from a fixed seed: enough to measure its speed.\n"
       "Example: fib compile --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --precision int8 -o vit.fib");
 }
 
@@ -173,7 +182,8 @@ struct ExportArguments {
 
 inline void declare(CLI::App& command, ExportArguments& a) {
   add_weights_options(command, a.model, HowMany::one);
-  add_integer(command, "--resolution", a.resolution, kResolutions, "side of the square image; the model's own");
+  add_integer(command, "--resolution", a.resolution, kResolutions,
+              "side of the square image; by default the model's own");
   add_integer(command, "--opset", a.opset, {engine::kFirstOpset, engine::kLastOpset}, "version of ONNX's operators")
       ->capture_default_str();
   add_choice(command, "--attention-as", a.attention_as, {"gather", "mask"},
@@ -253,7 +263,7 @@ inline void declare(CLI::App& command, RolloutArguments& a) {
   add_integer(command, "--episodes", a.episodes, {1, 10'000}, "played side by side, in one batch")
       ->capture_default_str();
   add_integer(command, "--seed", a.seed, {0, std::numeric_limits<uint32_t>::max() - 10'000},
-              "of the first episode; each has the next one")
+              "seed of the first episode; each has the next one")
       ->capture_default_str();
   command.add_option("--sampler", a.sampler, "ddpm: all 100 steps, or ddim:K; the policy's own unless given")
       ->type_name("ddpm|ddim:K");

@@ -100,7 +100,12 @@ training::TrainedModel random_model(const CompileArguments& a, int64_t resolutio
 
 /// The model at one size; 0 is its own.
 training::TrainedModel model_at(const CompileArguments& a, int64_t resolution, bool quiet) {
-  if (a.model.weights.empty() && a.model.runs.empty()) return random_model(a, resolution);
+  const bool unset = a.model.weights.empty() && a.model.runs.empty();
+  if (unset && !a.random_weights)
+    throw std::invalid_argument(
+        "which weights? Give --run DIR or --weights F.safetensors; --random-weights compiles a model that only its "
+        "speed is measured of");
+  if (unset) return random_model(a, resolution);
   training::ModelRequest request = model_request(a.model);
   request.crop = resolution;
   request.without_images = true;

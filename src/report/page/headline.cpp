@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/machine.h"
 #include "report/drawing.h"
 #include "report/page/sections.h"
 #include "report/run_comparison.h"
@@ -81,7 +82,7 @@ std::string speed_card(const Page& page, size_t which) {
       fmt::format("{}Mean of {} steps of one run, {} threads{}{}; what else the machine did meanwhile is not known.",
                   which == 0 ? "" : fmt::format("Against {}. ", escaped_markup(first.name)), grouped(run.steps),
                   run.threads, run.processes > 1 ? fmt::format(" in each of {} processes", run.processes) : "",
-                  run.machine.empty() ? "" : " of " + escaped_markup(run.machine)),
+                  run.machine.empty() ? "" : " of " + escaped_markup(machine_text(run.machine))),
       run_values(page, rate));
 }
 
@@ -110,11 +111,12 @@ std::string facts(const Page& page) {
     const RunRecord& r = page.runs[i].record;
     rows += fmt::format("<dt>{}</dt><dd>{}, seed {}, {:.0f} epochs in {:.0f} s on {} threads{}, finished {} UTC</dd>\n",
                         run_name(page, i), escaped_markup(r.attention), r.seed, r.epochs, r.train_seconds, r.threads,
-                        r.machine.empty() ? "" : " of " + escaped_markup(r.machine), escaped_markup(r.finished));
+                        r.machine.empty() ? "" : " of " + escaped_markup(machine_text(r.machine)),
+                        escaped_markup(r.finished));
   }
   if (!page.made_on.empty())
     rows += fmt::format("<dt>This page</dt><dd>made {} on {} by <code>{}</code></dd>\n", escaped_markup(page.made_at),
-                        escaped_markup(page.made_on), escaped_markup(page.made_by));
+                        escaped_markup(machine_text(page.made_on)), escaped_markup(page.made_by));
   return "<dl class=\"facts\">\n" + rows + "</dl>\n";
 }
 

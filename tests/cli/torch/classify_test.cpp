@@ -77,6 +77,36 @@ TEST(Classify, goes_on_after_pictures_that_cannot_be_read) {
   }
 }
 
+TEST(Classify, takes_folders_and_lists) {
+  const std::string folder = scratch_path("folder");
+  std::filesystem::create_directories(folder + "/deep/er");
+  std::filesystem::copy_file(kPicture, folder + "/deep/er/b.jpg");
+  std::filesystem::copy_file(kPicture, folder + "/a.jpg");
+  write_file(folder + "/notes.txt", "no picture");
+  const std::string list = broken_picture("list.txt", kPicture + "\r\n\n" + folder + "/deep\n");
+  const Outcome outcome = run_fib(with_mini_vit("classify") + "--json --list " + list + " " + folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::vector<std::string> files;
+  for (const json& image : json::parse(outcome.out)) files.push_back(image["image"]);
+  EXPECT_EQ(files, (std::vector<std::string>{folder + "/a.jpg", folder + "/deep/er/b.jpg", kPicture,
+                                             folder + "/deep/er/b.jpg"}));
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  expect_refusal(run_fib(with_mini_vit("classify") + folder), 1, {"no images below the folder", ".webp"});
+  expect_refusal(run_fib(with_mini_vit("classify")), 2, {"which images?", "--list"});
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Classify, writes_csv_with_names_that_hold_commas) {
+  const std::string labels = broken_picture("names.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nthe \"j\", a class\n");
+  const Outcome outcome = run_fib(with_mini_vit("classify") + "--csv --top 10 --labels " + labels + " " + kPicture);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(outcome.out.starts_with("image,rank,class,label,probability,logit\n"));
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 11);
+  EXPECT_TRUE(mentions(outcome.out, ",9,\"the \"\"j\"\", a class\",0."));
+  EXPECT_EQ(run_fib(with_mini_vit("classify") + "--csv --json " + kPicture).code, 2);
+}
+
 TEST(Classify, refuses_labels_for_another_number_of_classes) {
   const Outcome outcome = run_fib(with_mini_vit("classify") + "--labels " + labels_file(9) + " " + kPicture);
   expect_refusal(outcome, 1, {"labels.json", "9", "10"});

@@ -69,5 +69,11 @@ TEST(Compile, takes_models_of_clips) {
                  1, {"3 x 2 x 64 x 64", "3 x 4 x 64 x 64"});
 }
 
+TEST(Compile, takes_random_weights_only_where_they_are_asked_for) {
+  const std::string model = "compile --quiet --model mini_vit -o " + fib_path();
+  expect_refusal(run_fib(model), 2, {"which weights?", "--random-weights"});
+  EXPECT_EQ(run_fib(model + " --random-weights").code, 0);
+}
+
 }  // namespace
 }  // namespace fib::test
