@@ -233,7 +233,7 @@ async function attentions() {
   console.log('\nAttention alone, 12 heads of 64 channels, batch 1, forward; milliseconds\n');
   console.log('| tokens | ONNX Runtime, MultiHeadAttention | dense-tiled | over ONNX Runtime | LibTorch, dense | fibottention |');
   console.log('| ---: | ---: | ---: | ---: | ---: | ---: |');
-  for (const tokens of [784, 4096]) {
+  for (const tokens of (process.env.TOKENS || '784 4096').split(' ').map(Number)) {
     let theirs = Infinity;
     const ours = {};
     for (let round = 0; round < Number(process.env.ROUNDS || 3); ++round) {
