@@ -27,8 +27,8 @@ def register_attention(attention: str = "fibottention", *, name: str = "fibotten
     text, masking = checked(attention, options)
     done = [library for library, hook in HOOKS.items() if hook(name, text, masking, cls)]
     if not done:
-        raise ImportError("neither transformers (4.48 or newer) nor timm (1.0.23 or newer) is installed; fibottention.convert "
-                          "works with a model of any version")
+        raise ImportError("neither a transformers with AttentionInterface nor a timm whose blocks take attn_layer is "
+                          "installed; fibottention.convert works with models of any version")
     return done
 
 

@@ -148,7 +148,7 @@ class Config:
 
 
 class NamedSelfAttention(nn.Module):
-    """transformers' since 4.48: what computes is looked up by name."""
+    """transformers', newer: what computes is looked up by name."""
 
     def __init__(self, config, dim=24, heads=3, key_heads=3, is_causal=False):
         super().__init__()

@@ -7,6 +7,7 @@ of how they call everywhere.
 import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,17 +16,22 @@ import warnings
 from pathlib import Path
 
 try:
+    import numpy
     import torch
-except ImportError:
-    print("SKIPPED: this interpreter has no torch")
+except ImportError as missing:
+    print(f"SKIPPED: this interpreter has no {missing.name}")
     sys.exit(77)
 
 from torch import nn
 
 import fibottention
 import lookalikes
+import weights
 from fibottention import marks, profile
 from tiny_vit import Attention, VisionTransformer
+from vit_reference import read_safetensors
+
+FIB = os.environ.get("FIB_BINARY")
 
 TRANSFORMERS = {"transformers": {"AttentionInterface": lookalikes.AttentionInterface,
                                  "AttentionMaskInterface": lookalikes.AttentionMaskInterface}}
@@ -105,7 +111,7 @@ class Transformers(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "did you mean 'fibottention'"):
             fibottention.register_attention("fibotention")
         with lookalikes.installed({"transformers": {}, "timm": {}, "timm.models": {}, "timm.models.vision_transformer": {}}):
-            with self.assertRaisesRegex(ImportError, "neither transformers .* nor timm"):
+            with self.assertRaisesRegex(ImportError, "neither a transformers .* nor a timm"):
                 fibottention.register_attention()
 
     def test_with_transformers_itself(self):
@@ -156,11 +162,39 @@ class Timm(unittest.TestCase):
         own = model(x)
         torch.testing.assert_close(fibottention.convert(model, "full")(x), own, rtol=0.0, atol=1e-5)
 
-    def test_is_scripted_no_worse_than_before(self):
+    def test_takes_no_masks(self):
         module = fibottention.FibottentionAttention(24, 3, wmin=2, wmax=9)
-        self.assertIn("wmax=9", repr(module))
         with self.assertRaisesRegex(ValueError, "takes no attn_mask"):
             module(torch.randn(1, 9, 24), attn_mask=torch.ones(9, 9))
+
+    @unittest.skipUnless(FIB, "needs the program")
+    def test_loads_the_folder_that_the_program_exports(self):
+        """As create_model("local-dir:…") does: a model of the config's arguments, all of its parameters from the file."""
+        with tempfile.TemporaryDirectory() as folder:
+            weights.save(mini_vit().state_dict(), Path(folder) / "w.safetensors")
+            options = ["--model", "mini_vit", "--weights", f"{folder}/w.safetensors", "--attention", "fibottention:wmax=9"]
+            x = torch.randn(2, 3, 64, 64)
+            numpy.save(f"{folder}/x.npy", x.numpy())
+            subprocess.run([FIB, "--quiet", "export", *options, "--timm", f"{folder}/timm"], check=True)
+            subprocess.run([FIB, "--quiet", "infer", *options, "--input", f"{folder}/x.npy", "--out", f"{folder}/y.npy"], check=True)
+            expected = torch.from_numpy(numpy.load(f"{folder}/y.npy"))
+            config = json.loads((Path(folder) / "timm/config.json").read_text())
+            state = read_safetensors(f"{folder}/timm/model.safetensors")
+        sizes = config["model_args"]
+        self.assertEqual((config["architecture"], sizes["global_pool"], sizes["in_chans"]), ("vit_tiny_patch16_224", "token", 3))
+        model = VisionTransformer(lambda dim, heads, layer: Attention(dim, heads, qkv_bias=True), sizes["img_size"][0],
+                                  sizes["patch_size"], sizes["embed_dim"], sizes["depth"], sizes["num_heads"], config["num_classes"])
+        model.load_state_dict(state, strict=True)
+        for norm in (m for m in model.modules() if isinstance(m, nn.LayerNorm)):
+            norm.eps = 1e-6  # as timm's
+        with torch.no_grad():
+            found = fibottention.convert(model.eval(), **config["fibottention"])(x)
+        torch.testing.assert_close(found, expected, rtol=0.0, atol=1e-4)
+
+
+def mini_vit():
+    torch.manual_seed(0)
+    return VisionTransformer(lambda dim, heads, layer: Attention(dim, heads, qkv_bias=True), 64, 8, 48, 3, 3, 10)
 
 
 def tiny():

@@ -177,22 +177,36 @@ void run(const CompileArguments& arguments, const Globals& globals);
 struct ExportArguments {
   ModelArguments model;
   int64_t resolution = 0, opset = engine::kLastOpset;
-  std::string attention_as, output;
+  std::string attention_as, output, timm;
 };
 
 inline void declare(CLI::App& command, ExportArguments& a) {
   add_weights_options(command, a.model, HowMany::one);
   add_integer(command, "--resolution", a.resolution, kResolutions,
               "side of the square image; by default the model's own");
-  add_integer(command, "--opset", a.opset, {engine::kFirstOpset, engine::kLastOpset}, "version of ONNX's operators")
-      ->capture_default_str();
-  add_choice(command, "--attention-as", a.attention_as, {"gather", "mask"},
-             "gather: the keys of each query; mask: all pairs, and a mask. Without it what takes fewer bytes");
-  command.add_option("-o,--out", a.output, "the file to write; - is standard output")->type_name("F.onnx")->required();
+  auto* opset = add_integer(command, "--opset", a.opset, {engine::kFirstOpset, engine::kLastOpset},
+                            "version of ONNX's operators");
+  opset->capture_default_str();
+  auto* form =
+      add_choice(command, "--attention-as", a.attention_as, {"gather", "mask"},
+                 "gather: the keys of each query; mask: all pairs, and a mask. Without it what takes fewer bytes");
+  auto* out = command.add_option("-o,--out", a.output, "the ONNX file to write; - is standard output");
+  out->type_name("F.onnx");
+  command
+      .add_option("--timm", a.timm,
+                  "write a folder that timm loads instead, with timm.create_model('local-dir:DIR', pretrained=True): "
+                  "config.json and model.safetensors")
+      ->type_name("DIR")
+      ->excludes(out)
+      ->excludes(opset)
+      ->excludes(form);
   command.footer(
-      "Standard operators alone; the input is images [batch,C,H,W] or clips [batch,C,T,H,W], preprocessed, the output "
-      "logits [batch,classes].\n"
-      "Example: fib export --model vit_tiny_patch16_224 --weights vit_tiny.safetensors -o vit.onnx");
+      "ONNX: standard operators alone; the input is images [batch,C,H,W] or clips [batch,C,T,H,W], preprocessed, the "
+      "output logits [batch,classes].\n"
+      "timm: ViT and DeiT; the model there has dense attention until fibottention.convert gives it the one named in "
+      "config.json.\n"
+      "Example: fib export --model vit_tiny_patch16_224 --weights vit_tiny.safetensors -o vit.onnx\n"
+      "Example: fib export --run runs/full --timm vit-full");
 }
 
 void run(const ExportArguments& arguments, const Globals& globals);
@@ -285,7 +299,8 @@ std::vector<Command> trained_commands() {
       engine_or_torch_command<InferArguments, Torch>({"infer", "a preprocessed array in, logits out", Topic::trained}),
       torch_command<CompileArguments, Torch>(
           {"compile", "a trained model as one file that runs without torch", Topic::trained}),
-      torch_command<ExportArguments, Torch>({"export", "a trained model as an ONNX file", Topic::trained}),
+      torch_command<ExportArguments, Torch>(
+          {"export", "a trained model as an ONNX file, or a folder for timm", Topic::trained}),
       torch_command<FitArguments, Torch>(
           {"fit", "which offsets keep most of a dense model's attention", Topic::trained}),
       torch_command<ReportArguments, Torch>(

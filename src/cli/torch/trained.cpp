@@ -8,8 +8,10 @@
 #include <filesystem>
 #include <numeric>
 #include <stdexcept>
+#include <system_error>
 
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/standard_streams.h"
@@ -18,6 +20,8 @@
 #include "engine/lower.h"
 #include "engine/onnx/export.h"
 #include "engine/torch/record.h"
+#include "models/kinds.h"
+#include "models/torch/weights.h"
 #include "report/text.h"
 #include "report/torch/robots/rollout_report.h"
 
@@ -144,14 +148,101 @@ void run(const CompileArguments& a, const Globals& globals) {
                           static_cast<double>(needs.work) / 1e9));
   streams.finish();
 }
-void run(const ExportArguments& a, const Globals& globals) {
-  training::ModelRequest request = model_request(a.model);
+
+// ---- fib export: a folder that timm loads, timm.create_model("local-dir:DIR", pretrained=True)
+
+namespace {
+
+using TimmJson = nlohmann::ordered_json;
+
+/// What timm's VisionTransformer is made of; everything is given, so that the architecture's own sizes do not matter.
+TimmJson timm_arguments(const models::Dimensions& d) {
+  return {{"img_size", {d.height, d.width}},
+          {"patch_size", d.row.patch},
+          {"in_chans", d.options.channels},
+          {"embed_dim", d.row.dim},
+          {"depth", d.row.depth},
+          {"num_heads", d.row.heads},
+          {"global_pool", d.options.pool == models::Pool::mean ? "avg" : "token"}};
+}
+
+TimmJson timm_preprocessing(const training::TrainedModel& model, const models::Dimensions& d) {
+  return {{"input_size", {d.options.channels, d.height, d.width}},
+          {"fixed_input_size", true},
+          {"interpolation", "bicubic"},
+          {"crop_pct", model.view.crop_ratio},
+          {"crop_mode", "center"},
+          {"mean", model.view.mean},
+          {"std", model.view.std},
+          {"num_classes", d.row.classes},
+          {"first_conv", "patch_embed.proj"},
+          {"classifier", "head"}};
+}
+
+/// The arguments of fibottention.convert.
+TimmJson timm_conversion(const training::TrainedModel& model, const models::Dimensions& d) {
+  TimmJson arguments{{"attention", model.attention}};
+  if (!d.options.attention_layers.empty()) arguments["layers"] = d.options.attention_layers;
+  return arguments;
+}
+
+/// Of timm's models one that is a VisionTransformer: a small model of ours has no name there.
+std::string timm_architecture(const models::ModelRow& row) {
+  const bool known = row.group == models::ModelGroup::published && row.name.ends_with("_224");
+  return known ? row.name : "vit_tiny_patch16_224";
+}
+
+TimmJson timm_config(const training::TrainedModel& model) {
+  const models::Dimensions& d = model.module->dimensions();
+  TimmJson json{{"architecture", timm_architecture(d.row)},
+                {"num_classes", d.row.classes},
+                {"num_features", d.row.dim},
+                {"model_args", timm_arguments(d)},
+                {"fibottention", timm_conversion(model, d)}};
+  if (!model.class_names.empty()) json["label_names"] = model.class_names;
+  json["pretrained_cfg"] = timm_preprocessing(model, d);
+  return json;
+}
+
+void make_timm_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!std::filesystem::is_directory(folder))
+    throw std::runtime_error(fmt::format("{}: {}", folder.string(), error ? error.message() : "is no directory"));
+}
+
+/// Throws for a model that timm's VisionTransformer cannot be.
+void check_timm(const training::TrainedModel& model) {
+  const models::Dimensions& d = model.module->dimensions();
+  if (d.row.kind != &models::kVit)
+    throw std::invalid_argument(
+        fmt::format("--timm writes models that timm's VisionTransformer can be: vit_… and deit_…, got {} ({})",
+                    d.row.name, d.row.kind->name));
+  if (!d.options.widths.empty())
+    throw std::invalid_argument("--timm: blocks of a pruned model have widths of their own, which timm's have not");
+  if (d.options.tokens)
+    throw std::invalid_argument(
+        fmt::format("--timm: timm's models keep all tokens, and this one has tokens {}", d.options.tokens.to_string()));
+}
+
+/// model.safetensors, with timm's names, and then config.json, without which the folder is none.
+void write_timm_folder(const training::TrainedModel& model, const std::filesystem::path& folder) {
+  check_timm(model);
+  make_timm_folder(folder);
+  models::save_weights(*model.module, folder / "model.safetensors");
+  write_file_atomically(folder / "config.json", timm_config(model).dump(2) + "\n");
+}
+
+void export_timm(const ExportArguments& a, const training::TrainedModel& model, const Globals& globals) {
+  write_timm_folder(model, a.timm);
+  say_written(a.timm, globals.quiet, fmt::format("({} with {}, for timm)", model.model, model.attention));
+}
+
+void export_onnx(const ExportArguments& a, const training::ModelRequest& request, const Globals& globals) {
   StandardStreams streams;
   const std::string out = streams.output("--out", a.output, ".onnx");
   check_ending("--out", out, ".onnx");
   check_writable(out);
-  request.crop = a.resolution;
-  request.without_images = true;
   const training::TrainedModel model = open_model(request, globals.quiet);
   engine::OnnxOptions options;
   options.opset = a.opset;
@@ -162,6 +253,18 @@ void run(const ExportArguments& a, const Globals& globals) {
               fmt::format("({} with {}, {})", model.model, model.attention,
                           report::bytes(static_cast<int64_t>(std::filesystem::file_size(out)))));
   streams.finish();
+}
+
+}  // namespace
+
+void run(const ExportArguments& a, const Globals& globals) {
+  if (a.output.empty() && a.timm.empty())
+    throw std::invalid_argument("export where? Give -o F.onnx, or --timm DIR for a folder that timm loads");
+  training::ModelRequest request = model_request(a.model);
+  request.crop = a.resolution;
+  request.without_images = true;
+  if (a.timm.empty()) return export_onnx(a, request, globals);
+  export_timm(a, open_model(request, globals.quiet), globals);
 }
 
 // ---- fib rollout

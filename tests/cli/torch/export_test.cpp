@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "base/safetensors.h"
 #include "mini_vit.h"
 
 namespace fib::test {
@@ -15,6 +18,30 @@ TEST(Export, writes_a_file_and_says_what_it_is) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("mini_vit with fibottention, "), std::string::npos) << outcome.out;
   EXPECT_GT(std::filesystem::file_size(onnx_path()), 100'000U);
+}
+
+TEST(Export, writes_a_folder_for_timm) {
+  const std::string folder = scratch_path("timm");
+  const Outcome outcome = export_mini("--attention fibottention:wmax=9 --timm " + folder);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto config = nlohmann::json::parse(std::ifstream(folder + "/config.json"));
+  EXPECT_EQ(config["architecture"], "vit_tiny_patch16_224");
+  EXPECT_EQ(config["num_classes"], 10);
+  EXPECT_EQ(config["model_args"]["embed_dim"], 48);
+  EXPECT_EQ(config["model_args"]["img_size"], (std::vector<int>{64, 64}));
+  EXPECT_EQ(config["pretrained_cfg"]["input_size"], (std::vector<int>{3, 64, 64}));
+  EXPECT_EQ(config["fibottention"]["attention"], "fibottention:wmax=9");
+  // What timm would load is what was exported: its parameters by name, and all of them.
+  const SafetensorsFile weights(folder + "/model.safetensors");
+  EXPECT_NE(weights.find("blocks.2.attn.qkv.weight"), nullptr);
+}
+
+TEST(Export, asks_where_to_and_names_what_timm_cannot_hold) {
+  EXPECT_EQ(export_mini("").code, 2);
+  EXPECT_NE(export_mini("").err.find("-o F.onnx, or --timm DIR"), std::string::npos);
+  EXPECT_EQ(export_mini("--timm a -o " + onnx_path()).code, 2);
+  EXPECT_EQ(export_mini("--timm a --opset 17").code, 2);
+  EXPECT_EQ(export_mini("--timm /dev/null/a").code, 1);
 }
 
 TEST(Export, refuses_what_it_cannot_write) {
