@@ -165,6 +165,8 @@ const timeOnnx = (file, resolution) =>
 const timeEngine = (file) =>
   JSON.parse(run('bench', 'model', '--engine', file, '--batch', '1', '--threads', String(THREADS), '--json')).rows[0].ms;
 
+const sparse = process.env.ATTENTION || 'fibottention';
+
 function compiled(model, resolution, attention, precision) {
   const file = path.join(work, `${attention}-${precision}.fib`);
   run('compile', '--model', model, '--weights', weightsOf(model), '--resolution', String(resolution), '--attention', attention,
@@ -177,15 +179,15 @@ async function speedRow(model, resolution) {
   run('export', '--model', model, '--weights', weightsOf(model), '--resolution', String(resolution), '--attention', 'full',
       '-o', onnx, '--quiet');
   const files = {};
-  for (const precision of ['f32', 'int8', 'bf16']) files[precision] = compiled(model, resolution, 'fibottention', precision);
-  files['full f32'] = compiled(model, resolution, 'full', 'f32');
+  for (const precision of ['f32', 'int8', 'bf16']) files[precision] = compiled(model, resolution, sparse, precision);
+  for (const precision of ['f32', 'int8']) files[`full ${precision}`] = compiled(model, resolution, 'full', precision);
   const best = {onnx: Infinity};
   for (let round = 0; round < Number(process.env.ROUNDS || 3); ++round) {
     best.onnx = Math.min(best.onnx, await timeOnnx(onnx, resolution));
     for (const [name, file] of Object.entries(files)) best[name] = Math.min(best[name] ?? Infinity, timeEngine(file));
   }
   const cell = (name) => `${best[name].toFixed(1)} (${(best[name] / best.onnx).toFixed(2)})`;
-  console.log(`| ${model} at ${resolution} | ${best.onnx.toFixed(1)} | ${['f32', 'int8', 'bf16', 'full f32'].map(cell).join(' | ')} |`);
+  console.log(`| ${model} at ${resolution} | ${best.onnx.toFixed(1)} | ${['f32', 'int8', 'bf16', 'full f32', 'full int8'].map(cell).join(' | ')} |`);
 }
 
 async function speed() {
@@ -193,8 +195,8 @@ async function speed() {
                                        'vit_base_patch16_224@1024'].join(' ')).split(/\s+/);
   const version = require(path.join(process.env.ORT, 'node_modules/onnxruntime-node/package.json')).version;
   console.log(`\n${os.cpus()[0].model.trim()}, ${THREADS} threads, batch 1; milliseconds, and in brackets over ONNX Runtime ${version}\n`);
-  console.log('| | ONNX Runtime, full, float32 | fibottention, float32 | int8 | bfloat16 | full, float32 |');
-  console.log('| --- | ---: | ---: | ---: | ---: | ---: |');
+  console.log(`| | ONNX Runtime, full, float32 | ${sparse}, float32 | int8 | bfloat16 | full, float32 | int8 |`);
+  console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: |');
   for (const row of rows) await speedRow(row.split('@')[0], Number(row.split('@')[1]));
 }
 

@@ -7,6 +7,7 @@
 #   FIB_VIT_WEIGHTS=F      ViT-Ti/16 in a safetensors file; without it ViT-Ti has random weights
 #   ROUNDS=3 MODELS="…"    turns of each contestant; rows of the table of speed, e.g. "vit_tiny_patch16_224@224"
 #   TOKENS="784 4096"    rows of the table of attention
+#   ATTENTION=fibottention the sparse attention of the table of speed
 #   ORT=DIR                a folder with node_modules/onnxruntime-node; without it one is fetched, and removed afterwards
 set -euo pipefail
 cd "$(dirname "$0")/.."

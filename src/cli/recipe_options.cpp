@@ -116,6 +116,10 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
 Recipe recipe_of(const RecipeArguments& arguments, Recipe base) {
   if (!arguments.recipe.empty()) training::read_toml_file(base, training::find_recipe(arguments.recipe));
   for (const auto& [option, text] : arguments.given) option->parse(base, text);
+  if (!arguments.chosen_attention.empty()) {
+    base.model.attention = arguments.chosen_attention;
+    return base;
+  }
   AttentionArguments attention = arguments.attention;
   if (!given(arguments, "--attention")) attention.attention = base.model.attention;
   const bool shorthand = attention.modified || !attention.wmin.empty() || !attention.wmax.empty();

@@ -14,7 +14,8 @@ namespace fib::cli {
 struct RecipeArguments {
   std::string recipe;  ///< a TOML file; empty: none
   AttentionArguments attention;
-  std::string match_pairs = {};  ///< the attention whose number of pairs the recipe's is to have; empty: none
+  std::string match_pairs = {};       ///< the attention whose number of pairs the recipe's is to have; empty: none
+  std::string chosen_attention = {};  ///< by a measurement, in the place of --attention; empty: none
   std::vector<std::pair<const training::Option*, std::string>> given;  ///< as typed
   const CLI::App* app = nullptr;
   std::vector<std::string> listed = {};  ///< keys that the command's help lists though their defaults are the usual

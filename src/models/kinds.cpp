@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "patterns/measured_offsets.h"
+
 namespace fib::models {
 
 ModelRow staged_row(const char* name, int64_t resolution, int64_t patch, std::vector<Stage> stages, int64_t classes) {
@@ -29,7 +31,7 @@ void refuse_other_patches(const Dimensions& dims) {
 }
 
 AttentionLayer square_layer(const Dimensions& dims, bool replaceable, const LayerPlace& place) {
-  const AttentionSpec& asked = dims.options.attention;
+  const AttentionSpec asked = in_layer(dims.options.attention, place.layer);
   const std::vector<int64_t>& chosen = dims.options.attention_layers;
   const bool replaced = replaceable && (chosen.empty() || std::ranges::count(chosen, place.layer) > 0);
   const bool takes_it = replaced || attention::find_mechanism(asked.name).dense;

@@ -10,7 +10,6 @@
 
 #include "base/read_file.h"
 #include "base/text.h"
-#include "fibottention/pattern.h"
 
 namespace fib {
 namespace {
@@ -138,6 +137,18 @@ MeasuredOffsets read_measured_offsets(const std::filesystem::path& file) {
   return offsets;
 }
 
+AttentionSpec in_layer(const AttentionSpec& attention, int64_t layer) {
+  if (attention.name != "offsets") return attention;
+  for (const auto& [key, file] : attention.options) {
+    if (key != "file" || file == "none") continue;
+    const MeasuredOffsets measured = read_measured_offsets(file);
+    const auto i = static_cast<size_t>(layer);
+    if (i < measured.layers.size() && !measured.layers[i].attention.empty())
+      return AttentionSpec::parse(measured.layers[i].attention);
+  }
+  return attention;
+}
+
 int64_t pairs_at_distance(int64_t distance, int64_t patches) {
   return distance == 0 ? patches : 2 * std::max<int64_t>(0, patches - distance);
 }
@@ -196,7 +207,7 @@ std::vector<Distances> array_offsets(std::span<const std::vector<double>> heads,
 std::vector<size_t> best_assignment(const std::vector<std::vector<double>>& value) {
   const size_t n = value.size(), none = n;
   for (const std::vector<double>& row : value)  // what is no number is never nearest, and no path would end
-    if (!std::ranges::all_of(row, [](double v) { return std::isfinite(v); }))
+    if (!std::all_of(row.begin(), row.end(), [](double v) { return std::isfinite(v); }))
       throw std::invalid_argument("values to assign by must be finite numbers");
   std::vector<double> of_worker(n + 1, 0), of_job(n + 1, 0);  // dual variables; index n: the root of a path
   std::vector<size_t> worker_at(n + 1, none);

@@ -3,7 +3,8 @@
 // and the small text file that holds them, one line for each head of each layer:
 //   fibottention-offsets 1 PATCHES LAYERS HEADS
 //   LAYER HEAD DISTANCE DISTANCE …
-//   LAYER as ATTENTION               instead of the lines of its heads
+//   LAYER as ATTENTION               instead of the lines of its heads; full is dense attention
+// PATCHES and HEADS bind the layers that have lines of heads alone.
 //
 // N patch tokens; a distance is |j - k| of two of them, from 0, a patch itself, to N - 1.
 #pragma once
@@ -13,6 +14,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "fibottention/pattern.h"
 
 namespace fib {
 
@@ -35,6 +38,9 @@ struct MeasuredOffsets {
 std::string to_text(const MeasuredOffsets& offsets);
 /// Throws std::runtime_error with the file and the line for what is none.
 MeasuredOffsets read_measured_offsets(const std::filesystem::path& file);
+
+/// What an attention is in a layer: that which its file names there, else itself.
+AttentionSpec in_layer(const AttentionSpec& attention, int64_t layer);
 
 /// Pairs of patches at a distance, both directions counted.
 int64_t pairs_at_distance(int64_t distance, int64_t patches);

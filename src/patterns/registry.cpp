@@ -227,10 +227,12 @@ MeasuredOffsets::Layer measured_layer(const std::string& file, const PatternGeom
                                 " " + what + ", the model has " + std::to_string(wanted));
   };
   const auto layer = g.layer.value_or(0), layers = static_cast<int64_t>(measured.layers.size());
-  require("patches", measured.patches, g.patches);
   require("layers", layers, std::max(layers, layer + 1));
+  MeasuredOffsets::Layer found = std::move(measured.layers[static_cast<size_t>(layer)]);
+  if (!found.attention.empty()) return found;
+  require("patches", measured.patches, g.patches);
   require("heads", static_cast<int64_t>(measured.heads), g.heads);
-  return std::move(measured.layers[static_cast<size_t>(layer)]);
+  return found;
 }
 
 /// Each head's own, from a file of fib fit.

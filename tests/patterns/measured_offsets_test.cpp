@@ -153,6 +153,12 @@ TEST_F(OffsetsFile, makes_the_support_of_each_layer) {
   EXPECT_EQ(made(1).head(0).offsets, Distances{2});
   EXPECT_EQ(made(0).patch_pairs(0), pairs_of({0, 3}, 16));
   EXPECT_EQ(made(2).head(1).offsets, (Distances{1, 2})) << "another attention's";
+  EXPECT_EQ(made(2, 25, 3).head(2).offsets, (Distances{1, 2})) << "which any number of patches and heads can have";
+  const AttentionSpec spec = AttentionSpec::parse("offsets:" + file), local = AttentionSpec::parse("local:w=2");
+  EXPECT_EQ(in_layer(spec, 0).to_string(), spec.to_string());
+  EXPECT_EQ(in_layer(spec, 2).to_string(), local.to_string());
+  EXPECT_EQ(in_layer(spec, 3).to_string(), spec.to_string());
+  EXPECT_EQ(in_layer(local, 2).to_string(), local.to_string());
   EXPECT_THROW(made(3), std::invalid_argument);
   EXPECT_THROW(made(0, 25), std::invalid_argument);
   EXPECT_THROW(made(0, 16, 3), std::invalid_argument);

@@ -39,6 +39,8 @@ void run(const TrainArguments& arguments, const Globals& globals);
 
 struct AdaptArguments {
   TrainArguments train;
+  double keep_accuracy = 0, speedup = 0;  ///< 0: not asked for
+  int64_t choice_images = 64;
 };
 
 inline void declare(CLI::App& command, AdaptArguments& a) {
@@ -49,6 +51,16 @@ inline void declare(CLI::App& command, AdaptArguments& a) {
   a.train.recipe.listed = {
       "model",       "attention",           "attention_layers",    "weights",           "data",           "epochs",
       "adapt_ridge", "adapt_branch_epochs", "adapt_fade_fraction", "adapt_temperature", "adapt_features", "precision"};
+  CLI::Option* keep = add_number(
+      command, "--keep-accuracy", a.keep_accuracy, {0.01, 1},
+      "choose each layer's attention: the fastest mixture that keeps this share of the accuracy before it is "
+      "trained, such as 0.99; of dense attention and, for --attention NAME, NAME, NAME:grid=3 and the same "
+      "with summaries of 2x2, 4x4 and 7x7");
+  add_number(command, "--speedup", a.speedup, {1, 1000},
+             "the same, but the most accurate mixture whose compiled model is so many times as fast, such as 1.2")
+      ->excludes(keep);
+  add_integer(command, "--choice-images", a.choice_images, {1, 1'000'000}, "held-out images that they measure on")
+      ->capture_default_str();
   add_train_options(command, a.train, RecipeHelp::what_differs);
   command.footer(
       "Teacher and student begin with the same weights. While the pairs that the sparse attention leaves out fade,\n"

@@ -94,22 +94,6 @@ bool has_summaries(const models::Model& model) {
   });
 }
 
-/// The dense model, and how its weights see images.
-TrainedModel open_teacher(const Recipe& recipe) {
-  if (recipe.model.weights.empty())
-    throw std::invalid_argument("adapting begins with the weights of a dense model: give --weights F.safetensors");
-  ModelRequest request;
-  request.weights = recipe.model.weights;
-  request.model = recipe.model.name;
-  request.crop = recipe.model.resolution;
-  request.data = recipe.data.source;
-  TrainedModel teacher = open_model(request);
-  if (!attention::find_mechanism(AttentionSpec::parse(teacher.attention).name).dense)
-    throw std::invalid_argument(fmt::format("the weights in '{}' were trained with {}: adapting begins with dense ones",
-                                            recipe.model.weights, teacher.attention));
-  return teacher;
-}
-
 models::ModelPtr make_student(const Recipe& recipe, const models::Model& teacher) {
   const models::Dimensions& dims = teacher.dimensions();
   models::Options options = dims.options;
@@ -129,7 +113,7 @@ models::ModelPtr make_student(const Recipe& recipe, const models::Model& teacher
 void count_pairs(AdaptationResult& result, const models::Dimensions& dims) {
   for (const models::AttentionLayer& layer : models::attention_layers(dims)) {
     ++result.layers;
-    if (!layer.replaced) continue;
+    if (attention::find_mechanism(layer.attention.name).dense) continue;
     ++result.sparse_layers;
     result.pruned_share += attention::cost(layer.attention, layer.geometry).pruning_ratio;
   }
@@ -137,6 +121,21 @@ void count_pairs(AdaptationResult& result, const models::Dimensions& dims) {
 }
 
 }  // namespace
+
+TrainedModel open_teacher(const Recipe& recipe) {
+  if (recipe.model.weights.empty())
+    throw std::invalid_argument("adapting begins with the weights of a dense model: give --weights F.safetensors");
+  ModelRequest request;
+  request.weights = recipe.model.weights;
+  request.model = recipe.model.name;
+  request.crop = recipe.model.resolution;
+  request.data = recipe.data.source;
+  TrainedModel teacher = open_model(request);
+  if (!attention::find_mechanism(AttentionSpec::parse(teacher.attention).name).dense)
+    throw std::invalid_argument(fmt::format("the weights in '{}' were trained with {}: adapting begins with dense ones",
+                                            recipe.model.weights, teacher.attention));
+  return teacher;
+}
 
 double fade_of(int64_t step, int64_t steps, double share) {
   const double fading = share * static_cast<double>(steps);

@@ -13,8 +13,12 @@
 #include "attention/torch/mechanism.h"
 #include "training/run/directory.h"
 #include "training/torch/classification.h"
+#include "training/torch/trained_model.h"
 
 namespace fib::training {
+
+/// The dense model that the recipe's weights are of, and how they see images.
+TrainedModel open_teacher(const Recipe& recipe);
 
 /// How far step `step`, counted from 0, of `steps` has come: to 1 in the last of the first `share` of them, where the
 /// pairs are gone, and they stay so.

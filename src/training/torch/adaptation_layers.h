@@ -53,9 +53,13 @@ class Ridge {
   at::Tensor normal_, right_;  // double: [F+1,F+1] and [F+1,D]
 };
 
+/// ViT-Ti with twelve sparse layers agrees with the dense model on 75.8 % of 190 images; on 80.5 % after 512 images
+/// with a penalty of 1e-3 where a class token counts for 20 patches, on 84.2 % after 768 with these.
 struct RidgeSettings {
-  double penalty = 1e-3;
-  double class_weight = 20;  ///< how many patch tokens a class token counts for: it is what is classified
+  double penalty = 1e-2;
+  /// How many patches a class token counts for: it is what is classified. With few the patches decide, and shrink the
+  /// class token, whose attention is dense, like themselves.
+  double class_weight = 500;
 };
 
 /// Layer after layer, the projection of each attention in the student becomes the one after which its tokens come

@@ -117,6 +117,38 @@ TEST_F(Adapt, takes_offsets_that_were_measured_on_the_dense_model) {
   EXPECT_EQ(run_fib("eval --run " + path("measured")).code, 0) << "the weights say where their offsets are";
 }
 
+TEST_F(Adapt, chooses_the_attention_of_each_layer) {
+  const std::string choose = "--adapt-fade-fraction 0 --epochs 1 --choice-images 12 ";
+  const Outcome adapted = adapt("chosen", choose + "--keep-accuracy 0.05");
+  ASSERT_EQ(adapted.code, 0) << adapted.err;
+  const auto result = nlohmann::json::parse(adapted.out);
+  EXPECT_EQ(result.at("attention"), "offsets:file=" + path("chosen/attention.offsets"));
+  const auto choice = nlohmann::json::parse(read_file(path("chosen/attention.json")));
+  EXPECT_EQ(choice.at("images"), 12);
+  EXPECT_EQ(choice.at("candidates").size(), 6U);
+  int chosen = 0;
+  for (const auto& point : choice.at("curve")) {
+    EXPECT_GT(point.at("ms"), 0);
+    if (!point.at("chosen").get<bool>()) continue;
+    ++chosen;
+    EXPECT_NEAR(1 - result.at("pruned_share").get<double>(), point.at("pairs").get<double>(), 1e-9);
+  }
+  EXPECT_EQ(chosen, 1);
+  EXPECT_EQ(run_fib("eval --run " + path("chosen")).code, 0);
+
+  const std::pair<std::string, std::string> cases[] = {
+      {"--keep-accuracy 0.5 --speedup 2", "--speedup"},
+      {"--keep-accuracy 2", "--keep-accuracy"},
+      {"--keep-accuracy 0.5 --attention fibottention:grid=3", "without grid"}};
+  for (const auto& [more, part] : cases) {
+    const Outcome refused = adapt("bad", choose + more);
+    EXPECT_NE(refused.code, 0) << more;
+    EXPECT_TRUE(mentions(refused.err, part)) << more << ": " << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(path("bad"))) << more;
+  }
+  EXPECT_TRUE(mentions(adapt("chosen", choose + "--keep-accuracy 0.5").err, "begin a new run"));
+}
+
 TEST_F(Adapt, fit_refuses_in_one_line) {
   const std::string dense = "--model vit_nano_patch2_28 --weights " + path("dense/best.safetensors") +
                             " --data mnist:" + path("data") + " --images 2 -o " + path("bad.offsets") + " ";
