@@ -95,7 +95,8 @@ int64_t distance(TokenPair p) { return p.query < p.key ? p.key - p.query : p.que
 /// Whether one of them, which are in the order of their offsets, gives this pair of patch tokens.
 bool are_neighbors(const std::vector<GridOffset>& neighbors, int64_t cls, TokenPair p) {
   const int64_t lower = std::min(p.query, p.key) - cls, apart = distance(p);
-  auto neighbor = std::ranges::lower_bound(neighbors, apart, {}, &GridOffset::offset);
+  const auto before = [](const GridOffset& step, int64_t offset) { return step.offset < offset; };
+  auto neighbor = std::lower_bound(neighbors.begin(), neighbors.end(), apart, before);
   for (; neighbor != neighbors.end() && neighbor->offset == apart; ++neighbor)
     if (neighbor->contains(lower)) return true;
   return false;
