@@ -105,7 +105,7 @@ bench: build ## Our kernel beside dense attention and memcpy, one run
 results: deps ## Write the tables and drawings of the documents anew, from docs/results/*.json
 	@[[ -e build/build.ninja ]] || cmake --preset release -DFIB_BUILD_TESTS=OFF
 	cmake --build build --target draw-results
-	scripts/results-tables.py --draw build/src/draw-results
+	scripts/results-tables.py --draw build/draw-results
 
 .PHONY: explorer
 explorer: ## Build docs/explorer/index.html: the patterns in a browser, from the same code
