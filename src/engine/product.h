@@ -119,6 +119,10 @@ struct Int8Product : Product {
   const float* column_sum = nullptr;    ///< [panels · 16], of the integers: exact, being below 2^24
 };
 
+/// A product and the rows that it reads, in its format: converted and multiplied, in parallel.
+void run_linear(const RowSource& source, const Bfloat16Product& product);
+void run_linear(const RowSource& source, const Int8Product& product);
+
 /// In parallel.
 void run_product(const FloatProduct& product);
 void run_product(const Bfloat16Product& product);
@@ -131,6 +135,12 @@ void run_product(const Int8Product& product);
 std::vector<float> pack_weights(std::span<const float> weights, int64_t columns, int64_t depth);
 /// The same, rounded to the nearest; of two that are as near, the even one.
 std::vector<Bfloat16> pack_bfloat16(std::span<const float> weights, int64_t columns, int64_t depth);
+/// weights [N,K] in eight bits, each output channel with a scale of its own: weights ≈ scale · values.
+struct QuantizedWeights {
+  std::vector<int8_t> values;  ///< [N,K]
+  std::vector<float> scale;    ///< [N]
+};
+QuantizedWeights quantize_weights(std::span<const float> weights, int64_t columns, int64_t depth);
 struct PackedInt8 {
   std::vector<int8_t> weights;
   std::vector<float> columns;  ///< [2, panels · 16]: scales, then sums

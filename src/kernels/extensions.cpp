@@ -24,7 +24,8 @@ struct Name {
   uint32_t dependent;  ///< what needs it
 };
 #if defined(__aarch64__)
-constexpr Name kNames[] = {{"dotprod", kDotProduct, 0}};
+// Depths that do not fill two units are left to dot products, and of bfloat16 to float32.
+constexpr Name kNames[] = {{"dotprod", kDotProduct, kI8mm}, {"i8mm", kI8mm, 0}, {"bf16", kBf16Matrix, 0}};
 #else
 // Depths that do not fill AMX's tiles are left to VNNI.
 constexpr Name kNames[] = {
@@ -68,7 +69,14 @@ uint32_t of_processor() {
   return bits;
 }
 #elif defined(__aarch64__)
-uint32_t of_processor() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 ? kDotProduct : 0; }
+uint32_t of_processor() {
+  const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
+  uint32_t bits = 0;
+  if ((first & HWCAP_ASIMDDP) != 0) bits |= kDotProduct;
+  if ((second & HWCAP2_I8MM) != 0) bits |= kI8mm;
+  if ((second & HWCAP2_BF16) != 0) bits |= kBf16Matrix;
+  return bits;
+}
 #else
 uint32_t of_processor() { return 0; }
 #endif

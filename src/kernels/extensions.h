@@ -7,6 +7,16 @@
 #include <string>
 #include <vector>
 
+/// Stands before an instruction of ARM's that the compiler's flags do not name. `.arch_extension` would not do: before
+/// 2.41 binutils take neither sdot nor smmla for armv8-a, whatever extensions are named.
+#if defined(__ARM_FEATURE_MATMUL_INT8) && defined(__ARM_FEATURE_BF16)
+#define FIB_ARM_ARCH ""
+#elif defined(__ARM_FEATURE_SVE)
+#define FIB_ARM_ARCH ".arch armv8.6-a+crypto+sve\n\t"
+#else
+#define FIB_ARM_ARCH ".arch armv8.6-a+crypto\n\t"
+#endif
+
 namespace fib::kernels {
 
 /// Bits of a set.
@@ -17,6 +27,8 @@ enum Extension : uint32_t {
   kAmxInt8 = 8,      ///< tiles of 16 x 64 bytes
   kAmxBf16 = 16,     ///< tiles of 16 x 32 bfloat16
   kDotProduct = 32,  ///< ARM's products of four signed bytes
+  kI8mm = 64,        ///< its products of two rows and two columns of eight
+  kBf16Matrix = 128  ///< and of four bfloat16
 };
 
 /// Those in use: what the processor and the system grant, less FIB_WITHOUT or without_extensions.

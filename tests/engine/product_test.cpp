@@ -161,8 +161,9 @@ void round_to_bfloat16(std::vector<float>& values) {
 }
 
 /// Also where float32 is faster.
-bool multiplies_bfloat16() {
+bool multiplies_bfloat16(int64_t depth) {
   const uint32_t extensions = kernels::extensions();
+  if (simd_target() == "NEON") return (extensions & kernels::kBf16Matrix) != 0 && depth % 4 == 0;
   return simd_target().starts_with("AVX3") && (extensions & kernels::kAvx512Bf16) != 0;
 }
 
@@ -171,7 +172,7 @@ TEST_P(ProductOnTarget, bfloat16_is_float32_with_rounded_factors) {
     LinearCase rounded(shape);
     round_to_bfloat16(rounded.weights);
     EXPECT_EQ(bfloat16_result(LinearCase(shape), RowFormat::float32), float_result(rounded)) << shape.rows;
-    if (!multiplies_bfloat16()) continue;
+    if (!multiplies_bfloat16(shape.depth)) continue;
     round_to_bfloat16(rounded.x);
     const std::vector<float> got = bfloat16_result(LinearCase(shape), RowFormat::bfloat16);
     // The products of eight bits are exact; sums of K of them, whose magnitudes add up to about sqrt(K), round K times.
@@ -283,6 +284,50 @@ TEST_P(ProductOnTarget, int8_sums_are_exact) {
       EXPECT_EQ(c.result(), c.expected()) << shape.rows << " " << shape.columns << " " << shape.depth;
     }
   }
+}
+
+/// A product of low precision on the rows of a case, set up but for its output.
+template <class AnyProduct>
+AnyProduct product_of(const LinearCase& c, const ConvertedRoom& room, RowFormat format, std::vector<float>& out) {
+  AnyProduct product;
+  product.shape = c.shape, product.format = format, product.rows = room.rows;
+  product.out = out.data(), product.out_stride = c.shape.columns;
+  return product;
+}
+
+TEST_P(ProductOnTarget, rows_of_each_thread_give_the_bits_of_the_whole_product) {
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(2);
+  // Threads take 48 rows or more of their own, and share fewer.
+  for (const ProductShape& shape : {ProductShape{200, 40, 64}, ProductShape{97, 17, 33}, ProductShape{20, 40, 64}}) {
+    const LinearCase c(shape);
+    const ConvertedRoom room(shape), again(shape);
+    const RowSource source{c.x.data(), shape.depth, shape.rows, shape.depth};
+    std::vector<float> by_rows(c.residual.size(), -1.0f), whole(by_rows.size(), -2.0f);
+    const PackedInt8 packed = pack_int8(c.weights, shape.columns, shape.depth);
+    const auto run_both = [&](auto one, auto two) {
+      run_linear(source, one);
+      convert_rows(source, two.format, two.rows);
+      run_product(two);
+      EXPECT_EQ(by_rows, whole) << shape.rows;
+    };
+    const auto int8 = [&](const ConvertedRoom& rows, std::vector<float>& out) {
+      auto product = product_of<Int8Product>(c, rows, row_format<int8_t>(shape.depth), out);
+      product.weights = packed.weights.data(), product.column_scale = packed.columns.data();
+      product.column_sum = packed.columns.data() + packed.columns.size() / 2;
+      return product;
+    };
+    run_both(int8(room, by_rows), int8(again, whole));
+    if (row_format<Bfloat16>(shape.depth) != RowFormat::bfloat16) continue;
+    const std::vector<Bfloat16> halves = pack_bfloat16(c.weights, shape.columns, shape.depth);
+    const auto bfloat16 = [&](const ConvertedRoom& rows, std::vector<float>& out) {
+      auto product = product_of<Bfloat16Product>(c, rows, RowFormat::bfloat16, out);
+      product.weights = halves.data();
+      return product;
+    };
+    run_both(bfloat16(room, by_rows), bfloat16(again, whole));
+  }
+  omp_set_num_threads(before);
 }
 
 TEST_P(ProductOnTarget, rows_of_bytes_are_off_by_half_a_step) {

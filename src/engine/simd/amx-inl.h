@@ -104,13 +104,14 @@ HWY_NOINLINE void amx_block(const typename Way::Of& p, const TileTarget& t, int6
       static_cast<const std::byte*>(p.rows.values) + t.row * step + t.begin * kTileBytes / Way::kDepth;
   multiply_tiles<Way, kDown, kAcross>(x, step, weights, panel_step, t.depth / Way::kDepth, sums);
   const OutputTile<kAcross> out(p, t);
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kAcross; ++v) {
+  for (int v = 0; v < kAcross; ++v) {
+    const EndOf<typename Way::Of, kAcross> end(p, out, t, v);
+    for (int64_t r = 0; r < rows; ++r) {
       const auto sum = hn::Load(di, sums[r] + v * kPanelColumns);
       if constexpr (std::is_same_v<Way, AmxInt8>) {
-        out.store(r, v, end_sum(p, out, t, r, v, sum));
+        end.store(r, sum);
       } else {
-        out.store(r, v, end_sum(p, out, t, r, v, hn::BitCast(FloatTag(), sum)));
+        end.store(r, hn::BitCast(FloatTag(), sum));
       }
     }
   }

@@ -38,28 +38,58 @@ HWY_INLINE T load_as(const void* at) {
   return value;
 }
 
-/// The sums of an int8 product as numbers: without the zero of their row, scaled.
+/// What finishes the sums of a vector of columns, loaded once for all rows.
 template <int V>
-HWY_INLINE FloatVec end_sum(const Int8Product& p, const OutputTile<V>& out, const TileTarget& t, int64_t r, int v,
-                            IntVec sum) {
-  const FloatTag d;
-  const IntTag di;
-  const int64_t row = t.row + r, column = t.column + v * static_cast<int64_t>(hn::Lanes(d));
-  if (!t.first) sum = hn::Add(sum, hn::BitCast(di, out.load(r, v)));
-  if (!t.last) return hn::BitCast(d, sum);
-  if (p.format == RowFormat::bytes) {
-    const auto of_column = hn::ConvertTo(di, hn::LoadU(d, p.column_sum + column));
-    sum = hn::Sub(sum, hn::Mul(hn::Set(di, p.rows.zero[row]), of_column));
+class ColumnEnd {
+ public:
+  HWY_INLINE ColumnEnd(const Int8Product& p, const OutputTile<V>& out, const TileTarget& t, int v)
+      : p_(p), out_(out), t_(t), v_(v), bias_(out.bias(v)) {
+    const int64_t column = t.column + v * static_cast<int64_t>(hn::Lanes(FloatTag()));
+    scale_ = hn::LoadU(FloatTag(), p.column_scale + column);
+    sum_ = hn::ConvertTo(IntTag(), hn::LoadU(FloatTag(), p.column_sum + column));
   }
-  const auto scale = hn::Mul(hn::Set(d, p.rows.scale[row]), hn::LoadU(d, p.column_scale + column));
-  return out.finished(r, v, hn::Mul(hn::ConvertTo(d, sum), scale));
-}
+
+  /// The sums as numbers: without the zero of their row, scaled.
+  HWY_INLINE void store(int64_t r, IntVec sum) const {
+    const FloatTag d;
+    const IntTag di;
+    if (!t_.first) sum = hn::Add(sum, hn::BitCast(di, out_.load(r, v_)));
+    if (!t_.last) return out_.store(r, v_, hn::BitCast(d, sum));
+    if (p_.format == RowFormat::bytes) sum = hn::Sub(sum, hn::Mul(hn::Set(di, p_.rows.zero[t_.row + r]), sum_));
+    const auto scale = hn::Mul(hn::Set(d, p_.rows.scale[t_.row + r]), scale_);
+    out_.store(r, v_, out_.finished(r, v_, hn::Mul(hn::ConvertTo(d, sum), scale), bias_));
+  }
+
+ private:
+  const Int8Product& p_;
+  const OutputTile<V>& out_;
+  const TileTarget& t_;
+  int v_;
+  FloatVec bias_, scale_;
+  IntVec sum_;
+};
+
+/// The same of sums of bfloat16.
 template <int V>
-HWY_INLINE FloatVec end_sum(const Bfloat16Product&, const OutputTile<V>& out, const TileTarget& t, int64_t r, int v,
-                            FloatVec sum) {
-  if (!t.first) sum = hn::Add(sum, out.load(r, v));
-  return t.last ? out.finished(r, v, sum) : sum;
-}
+class FloatColumnEnd {
+ public:
+  HWY_INLINE FloatColumnEnd(const Bfloat16Product&, const OutputTile<V>& out, const TileTarget& t, int v)
+      : out_(out), t_(t), v_(v), bias_(out.bias(v)) {}
+
+  HWY_INLINE void store(int64_t r, FloatVec sum) const {
+    if (!t_.first) sum = hn::Add(sum, out_.load(r, v_));
+    out_.store(r, v_, t_.last ? out_.finished(r, v_, sum, bias_) : sum);
+  }
+
+ private:
+  const OutputTile<V>& out_;
+  const TileTarget& t_;
+  int v_;
+  FloatVec bias_;
+};
+
+template <class Of, int V>
+using EndOf = std::conditional_t<std::is_same_v<Of, Int8Product>, ColumnEnd<V>, FloatColumnEnd<V>>;
 
 template <class Way, int R, int V>
 HWY_NOINLINE void unit_rows(const typename Way::Of& p, const TileTarget& t, const std::byte* HWY_RESTRICT weights,
@@ -81,10 +111,9 @@ HWY_NOINLINE void unit_rows(const typename Way::Of& p, const TileTarget& t, cons
     // The next rows, line by line: where they come from the second-level cache, R streams are too many to be foreseen.
     __builtin_prefetch(x + R * step + k * R);
   }
-  FIB_UNROLL for (int r = 0; r < R; ++r) {
-    FIB_UNROLL for (int v = 0; v < V; ++v) {
-      out.store(r, v, end_sum(p, out, t, r, v, Way::joined(sum[r] + v * Way::kPartsPerVector)));
-    }
+  FIB_UNROLL for (int v = 0; v < V; ++v) {
+    const EndOf<typename Way::Of, V> end(p, out, t, v);
+    FIB_UNROLL for (int r = 0; r < R; ++r) end.store(r, Way::joined(sum[r] + v * Way::kPartsPerVector));
   }
 }
 
@@ -92,14 +121,13 @@ HWY_NOINLINE void unit_rows(const typename Way::Of& p, const TileTarget& t, cons
 template <class Way>
 void unit_tile(const typename Way::Of& p, const ProductTile& tile, int64_t depth_block) {
   const int64_t depth = (p.shape.depth + Way::kDepth - 1) / Way::kDepth * Way::kDepth;
-  const int64_t panel_step = depth / Way::kDepth * kPanelBytes, n = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  const int64_t n = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  const PackedPanels packed{reinterpret_cast<const std::byte*>(p.weights), depth, Way::kDepth};
   for_register_tiles<Way::kRows, Way::kAcross>(
-      p.shape.columns, depth, tile, depth_block, [&](TileTarget t, auto across, auto count) {
+      p.shape.columns, packed, tile, depth_block, [&](TileTarget t, auto across, auto count) {
         constexpr int kAtOnce = std::min(Way::kVectors, decltype(across)::value);
         for (int v = 0; v < decltype(across)::value && t.columns > 0; v += kAtOnce) {
-          const auto* weights = reinterpret_cast<const std::byte*>(p.weights) + t.column / kPanelColumns * panel_step +
-                                t.begin / Way::kDepth * kPanelBytes + t.column % kPanelColumns * kUnitBytes;
-          unit_rows<Way, decltype(count)::value, kAtOnce>(p, t, weights, panel_step);
+          unit_rows<Way, decltype(count)::value, kAtOnce>(p, t, packed.at(t.column, t.begin), packed.panel_bytes());
           t.column += kAtOnce * n, t.columns -= kAtOnce * n;
         }
       });
@@ -171,7 +199,7 @@ inline void word_tile(const Int8Product& p, const ProductTile& tile, int64_t) {
         }
       }
       const OutputTile<1> out(p, t);
-      out.store(0, 0, end_sum(p, out, t, 0, 0, hn::Load(IntTag(), sum)));
+      ColumnEnd<1>(p, out, t, 0).store(0, hn::Load(IntTag(), sum));
     }
   }
 }
@@ -227,7 +255,7 @@ struct Bytes {
   }
   static HWY_INLINE Factors broadcast(const int8_t* x) { return hn::Set(IntTag(), load_as<int32_t>(x)); }
   static HWY_INLINE IntVec add(IntVec sum, Factors x, Factors w) {
-    asm(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %2.16b" : "+w"(sum.raw) : "w"(x.raw), "w"(w.raw));
+    asm(FIB_ARM_ARCH "sdot %0.4s, %1.16b, %2.16b" : "+w"(sum.raw) : "w"(x.raw), "w"(w.raw));
     return sum;
   }
   static HWY_INLINE IntVec joined(const IntVec* part) { return part[0]; }
@@ -294,18 +322,16 @@ HWY_NOINLINE void widened_rows(const Bfloat16Product& p, const TileTarget& t, co
     }
     weights += kPanelBytes;
   }
-  FIB_UNROLL for (int r = 0; r < R; ++r) {
-    FIB_UNROLL for (int v = 0; v < V; ++v) out.store(r, v, t.last ? out.finished(r, v, sum[r][v]) : sum[r][v]);
-  }
+  store_tile<R, V>(out, t, sum);
 }
 
 inline void widened_tile(const Bfloat16Product& p, const ProductTile& tile, int64_t depth_block) {
-  const int64_t panel_step = packed_depth<Bfloat16>(p.shape.depth) / 2 * kPanelBytes;
+  const PackedPanels packed{reinterpret_cast<const std::byte*>(p.weights), packed_depth<Bfloat16>(p.shape.depth), 2};
   for_register_tiles<kRows, kVectors>(
-      p.shape.columns, p.shape.depth, tile, depth_block, [&](const TileTarget& t, auto vectors, auto count) {
-        const auto* weights = reinterpret_cast<const std::byte*>(p.weights) + t.column / kPanelColumns * panel_step +
-                              t.begin / 2 * kPanelBytes + t.column % kPanelColumns * kUnitBytes;
-        widened_rows<decltype(count)::value, decltype(vectors)::value>(p, t, weights, panel_step);
+      p.shape.columns, packed, tile, depth_block, [&](TileTarget t, auto vectors, auto count) {
+        t.depth = std::min(t.depth, p.shape.depth - t.begin);  // what fills an odd depth is not multiplied
+        widened_rows<decltype(count)::value, decltype(vectors)::value>(p, t, packed.at(t.column, t.begin),
+                                                                       packed.panel_bytes());
       });
 }
 

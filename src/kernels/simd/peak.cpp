@@ -80,11 +80,22 @@ int64_t multiply_words(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_WORDS, 2); }
 #define FIB_PEAK_BYTES \
   { HWY_TARGET <= HWY_AVX3 ? kAvx512Vnni : kAvxVnni, multiply_bytes }
 #elif defined(__aarch64__) && HWY_TARGET == HWY_NEON
-#define FIB_ADD_BYTES(k) \
-  asm volatile(".arch_extension dotprod\n\tsdot %0.4s, %1.16b, %1.16b" : "+w"(sum##k.raw) : "w"(zero.raw));
+#define FIB_ADD_BYTES(k) asm volatile(FIB_ARM_ARCH "sdot %0.4s, %1.16b, %1.16b" : "+w"(sum##k.raw) : "w"(zero.raw));
 int64_t multiply_bytes(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_BYTES, 4); }
 #define FIB_PEAK_BYTES \
   { kDotProduct, multiply_bytes }
+#define FIB_ADD_MATRIX_BYTES(k) \
+  asm volatile(FIB_ARM_ARCH "smmla %0.4s, %1.16b, %1.16b" : "+w"(sum##k.raw) : "w"(zero.raw));
+#define FIB_ADD_MATRIX_BF16(k) \
+  asm volatile(FIB_ARM_ARCH "bfmmla %0.4s, %1.8h, %1.8h" : "+w"(sum##k.raw) : "w"(zero.raw));
+int64_t multiply_matrix_bytes(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_MATRIX_BYTES, 8); }
+int64_t multiply_matrix_bfloat16(int64_t rounds) { FIB_LOOP_OF(FIB_ADD_MATRIX_BF16, 4); }
+#undef FIB_ADD_MATRIX_BYTES
+#undef FIB_ADD_MATRIX_BF16
+#define FIB_PEAK_MATRIX_BYTES \
+  { kI8mm, multiply_matrix_bytes }
+#define FIB_PEAK_MATRIX_BF16 \
+  { kBf16Matrix, multiply_matrix_bfloat16 }
 #define multiply_words multiply_between_registers
 #else
 #define FIB_PEAK_BYTES \
@@ -117,22 +128,28 @@ int64_t multiply_tiles(int64_t rounds) {
   asm volatile("tilerelease");
   return rounds * 4 * 16 * 16 * (kBytes ? 64 : 32);
 }
-#define FIB_PEAK_TILES(extension, bytes) \
-  { extension, multiply_tiles<bytes> }
+#define FIB_PEAK_MATRIX_BYTES \
+  { kAmxInt8, multiply_tiles<true> }
+#define FIB_PEAK_MATRIX_BF16 \
+  { kAmxBf16, multiply_tiles<false> }
 #define FIB_PEAK_PAIRS \
   { kAvx512Bf16, multiply_pairs }
 #else
-#define FIB_PEAK_TILES(extension, bytes) \
-  { 0, nullptr }
 #define FIB_PEAK_PAIRS \
+  { 0, nullptr }
+#endif
+#ifndef FIB_PEAK_MATRIX_BYTES
+#define FIB_PEAK_MATRIX_BYTES \
+  { 0, nullptr }
+#define FIB_PEAK_MATRIX_BF16 \
   { 0, nullptr }
 #endif
 
 const PeakTable& peak_table() {
   static constexpr PeakTable kTable{multiply_between_registers,
                                     read_values,
-                                    {FIB_PEAK_TILES(kAmxBf16, false), FIB_PEAK_PAIRS, {0, multiply_between_registers}},
-                                    {FIB_PEAK_TILES(kAmxInt8, true), FIB_PEAK_BYTES, {0, multiply_words}}};
+                                    {FIB_PEAK_MATRIX_BF16, FIB_PEAK_PAIRS, {0, multiply_between_registers}},
+                                    {FIB_PEAK_MATRIX_BYTES, FIB_PEAK_BYTES, {0, multiply_words}}};
   return kTable;
 }
 #undef multiply_words
@@ -142,7 +159,8 @@ const PeakTable& peak_table() {
 #undef FIB_BEGIN
 #undef FIB_LOOP_OF
 #undef FIB_PEAK_BYTES
-#undef FIB_PEAK_TILES
+#undef FIB_PEAK_MATRIX_BYTES
+#undef FIB_PEAK_MATRIX_BF16
 #undef FIB_PEAK_PAIRS
 #undef FIB_EACH_SUM
 
