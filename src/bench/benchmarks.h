@@ -32,7 +32,7 @@ struct ModelBenchOptions {
   models::Options choice;                 ///< all else of the model
   std::vector<ModelPass> passes = {ModelPass::forward};
   int64_t batch = 4;
-  bool profile = false;                   ///< where the time of a training step goes, too
+  bool profile = false;                   ///< where the time of a training step, or of a compiled model, goes, too
   TimingOptions timing{.seconds = 10.0};  ///< of one resolution and pass
 };
 
@@ -52,6 +52,17 @@ struct StepProfile {
   double total_ms() const;
 };
 
+/// A step of a compiled model, the shortest of some runs.
+struct EngineStep {
+  std::string kind;       ///< with what it takes along: "linear, layer norm, gelu"
+  std::string shape;      ///< "197 x 768 -> 2304"
+  std::string weights;    ///< their name in the file, of the first where there are several; empty: it has none
+  std::string precision;  ///< of its products; empty: it has none
+  double ms = 0.0;
+  std::optional<double> gops = {};        ///< billions of its products' operations a second
+  std::optional<double> peak_share = {};  ///< of what the processor can do between registers in this precision
+};
+
 /// What a model took, LibTorch's or a compiled one.
 struct ModelBenchRow {
   std::string model, attention;
@@ -69,10 +80,12 @@ struct ModelBenchRow {
   std::optional<engine::Requirements> needs = {};  ///< of a compiled model, for a sample; computed from its steps
   std::string reason = {};                         ///< why there is no time
   std::optional<StepProfile> profile = {};         ///< of a training step, where asked for
+  std::vector<EngineStep> steps = {};              ///< of a compiled model, where asked for
 };
 
-/// Compiled models, each at each of its sizes, timed in turn in one run.
-std::vector<ModelBenchRow> bench_engines(const std::vector<std::string>& files, int64_t batch,
-                                         const TimingOptions& timing, const engine::Limits& limits = {});
+/// Compiled models, each at each of its sizes, timed in turn in one run. Of the options, those that need no torch:
+/// batch, timing and profile.
+std::vector<ModelBenchRow> bench_engines(const std::vector<std::string>& files, const ModelBenchOptions& options,
+                                         const engine::Limits& limits = {});
 
 }  // namespace fib::bench

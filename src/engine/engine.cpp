@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "base/measure.h"
 #include "base/parallel.h"
 #include "base/system.h"
 
@@ -65,6 +66,14 @@ Engine::Bound Engine::bind(const Program& program) {
   return bound;
 }
 
+void Engine::run_steps(const Bound& bound, std::span<double> seconds) {
+  for (size_t i = 0; i < bound.steps.size(); ++i) {
+    const Stopwatch watch;
+    bound.steps[i](bound.memory);
+    if (!seconds.empty()) seconds[i] += watch.seconds();
+  }
+}
+
 const Program& Engine::program(int64_t height, int64_t width) const {
   std::vector<std::string> sizes;
   for (const Program& p : content_.programs) {
@@ -75,7 +84,8 @@ const Program& Engine::program(int64_t height, int64_t width) const {
       fmt::format("images of {} x {}; this model was compiled for {}", height, width, fmt::join(sizes, ", ")));
 }
 
-void Engine::run(const Program& program, std::span<const float> samples, std::span<float> logits) {
+void Engine::run(const Program& program, std::span<const float> samples, std::span<float> logits,
+                 std::span<double> step_seconds) {
   const auto per_sample = static_cast<size_t>(program.sample_elements());
   const auto classes = static_cast<size_t>(program.classes);
   const size_t batch = samples.size() / per_sample;
@@ -92,7 +102,7 @@ void Engine::run(const Program& program, std::span<const float> samples, std::sp
       bound.memory.base[bound.input] =
           reinterpret_cast<std::byte*>(const_cast<float*>(samples.data() + i * per_sample));
       bound.memory.base[bound.output] = reinterpret_cast<std::byte*>(logits.data() + i * classes);
-      for (const BoundStep& step : bound.steps) step(bound.memory);
+      run_steps(bound, step_seconds);
     }
   });
 }

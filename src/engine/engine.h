@@ -26,8 +26,9 @@ class Engine {
   /// The program for images, or frames, of this size; throws std::invalid_argument with the sizes there are.
   const Program& program(int64_t height, int64_t width) const;
   /// Images [batch,C,h,w], or clips [batch,C,T,h,w], to logits [batch,classes]. Throws std::invalid_argument for a
-  /// batch above the file's limit.
-  void run(const Program& program, std::span<const float> samples, std::span<float> logits);
+  /// batch above the file's limit. What each step takes is added to `step_seconds`, where that is not empty.
+  void run(const Program& program, std::span<const float> samples, std::span<float> logits,
+           std::span<double> step_seconds = {});
 
  private:
   struct Bound {
@@ -36,6 +37,7 @@ class Engine {
     size_t input = 0, output = 0;  ///< buffers
   };
   Bound bind(const Program& program);
+  static void run_steps(const Bound& bound, std::span<double> seconds);
 
   SafetensorsFile file_;
   FibContent content_;

@@ -3,7 +3,7 @@
 
 namespace fib::engine {
 
-OnnxNode::OnnxNode(const Graph& graph, AttentionForm form, OnnxWriter& writer)
+OnnxNode::OnnxNode(const Graph& graph, const OnnxForm& form, OnnxWriter& writer)
     : graph_(graph), form_(form), writer_(writer), names_(graph.values.size()) {}
 
 OnnxName OnnxNode::name_of(ValueId id) {
@@ -16,6 +16,15 @@ OnnxName OnnxNode::name_of(ValueId id) {
 void OnnxNode::write(const Node& node) {
   node_ = &node;
   set_name(node.output, row_of(node.op).onnx(*this));
+}
+
+OnnxNode::Quantized OnnxNode::quantized(size_t i) {
+  const auto [place, is_new] = quantized_.try_emplace(node_->inputs[i]);
+  if (is_new) {
+    const std::vector<OnnxName> parts = writer_.node_with_outputs("DynamicQuantizeLinear", {in(i)}, 3, {});
+    place->second = {parts[0], parts[1], parts[2]};
+  }
+  return place->second;
 }
 
 /// ONNX finds the one extent that is left open itself.

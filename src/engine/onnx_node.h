@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <variant>
@@ -24,6 +25,12 @@ struct OnnxAttribute {
 /// product is computed and what is outside the support left out.
 enum class AttentionForm { smaller, gather, mask };
 
+/// How a graph is written.
+struct OnnxForm {
+  AttentionForm attention = AttentionForm::smaller;
+  bool int8 = false;  ///< linear layers of more than one row multiply bytes
+};
+
 /// Where nodes and constants are written.
 class OnnxWriter {
  public:
@@ -41,6 +48,8 @@ class OnnxWriter {
   virtual OnnxName integers(const std::vector<int64_t>& numbers) = 0;
   virtual OnnxName indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers,
                            const std::string& name) = 0;
+  virtual OnnxName signed_bytes(const std::vector<int64_t>& sizes, std::span<const int8_t> numbers,
+                                const std::string& name) = 0;
   virtual OnnxName booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers,
                             const std::string& name) = 0;
   /// Throws where constants of so many more bytes make a file that ONNX cannot hold; asked before they are made.
@@ -50,7 +59,7 @@ class OnnxWriter {
 /// The node at hand, and what operators write with. One object walks through a graph.
 class OnnxNode {
  public:
-  OnnxNode(const Graph& graph, AttentionForm form, OnnxWriter& writer);
+  OnnxNode(const Graph& graph, const OnnxForm& form, OnnxWriter& writer);
 
   // ---- The walk
   void set_name(ValueId id, const OnnxName& name) { names_[static_cast<size_t>(id)] = name; }
@@ -69,7 +78,7 @@ class OnnxNode {
   const Value& value(size_t i) const { return graph_.values[static_cast<size_t>(node_->inputs[i])]; }
   const Shape& in_shape(size_t i) const { return value(i).shape; }
   const Shape& out_shape() const { return graph_.shape(node_->output); }
-  AttentionForm attention_form() const { return form_; }
+  const OnnxForm& form() const { return form_; }
 
   // ---- What is written for it
   OnnxWriter& writer() { return writer_; }
@@ -83,6 +92,11 @@ class OnnxNode {
   }
   OnnxName scalar(float number) { return floats({}, {&number, 1}); }
   OnnxName integers(const std::vector<int64_t>& numbers) { return writer_.integers(numbers); }
+  /// Input i in eight bits, written once however often it is read.
+  struct Quantized {
+    OnnxName values, scale, zero;
+  };
+  Quantized quantized(size_t i);
   OnnxName index(int32_t number) { return writer_.indices({}, {&number, 1}, ""); }
   OnnxName softmax(const OnnxName& x, int64_t axis) { return node("Softmax", {x}, {{"axis", axis}}); }
   OnnxName reshape(const OnnxName& x, const std::vector<int64_t>& sizes) {
@@ -97,9 +111,10 @@ class OnnxNode {
   OnnxName batch();
 
   const Graph& graph_;
-  AttentionForm form_;
+  OnnxForm form_;
   OnnxWriter& writer_;
   std::vector<OnnxName> names_;  // empty for constants that were not read yet
+  std::map<ValueId, Quantized> quantized_;
   const Node* node_ = nullptr;
   OnnxName batch_;
 };

@@ -14,6 +14,7 @@
 
 #include "attention/geometry.h"
 #include "base/checked.h"
+#include "base/safetensors.h"
 
 namespace fib::engine {
 
@@ -205,6 +206,9 @@ struct StepCost {
   Checked work = 0;     ///< multiply-adds for a sample
   Checked scratch = 0;  ///< bytes that exist while it runs, beside its operands
   Checked kept = 0;     ///< bytes that it holds as long as the engine, such as a support
+  /// Multiply-adds of its products alone, without what fills vectors, and what they multiply.
+  Checked products = 0;
+  TensorType factors = TensorType::f32;
 };
 inline constexpr int64_t kElementWork = 16;
 

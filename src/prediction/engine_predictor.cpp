@@ -69,8 +69,11 @@ EnginePredictor::EnginePredictor(const std::string& file, const InputOverrides& 
   if (!o.mean.empty() || !o.std.empty()) info_.view_source = "the command line";
 }
 
-engine::Requirements EnginePredictor::requirements() const {
-  return engine::requirements(engine_.program(info_.view.input_size, info_.view.input_size));
+std::vector<double> EnginePredictor::step_seconds(std::span<const float> sample) {
+  std::vector<double> seconds(program().steps.size());
+  std::vector<float> logits(static_cast<size_t>(program().classes));
+  engine_.run(program(), sample.first(static_cast<size_t>(program().sample_elements())), logits, seconds);
+  return seconds;
 }
 
 std::vector<int64_t> EnginePredictor::resolutions() const {
@@ -90,10 +93,9 @@ void EnginePredictor::run(const engine::Program& program, std::span<const float>
 }
 
 std::vector<float> EnginePredictor::forward(std::span<const float> inputs) {
-  const engine::Program& program = engine_.program(info_.view.input_size, info_.view.input_size);
-  std::vector<float> logits(inputs.size() / static_cast<size_t>(program.sample_elements()) *
-                            static_cast<size_t>(program.classes));
-  run(program, inputs, logits, engine_.content().most_samples);
+  std::vector<float> logits(inputs.size() / static_cast<size_t>(program().sample_elements()) *
+                            static_cast<size_t>(program().classes));
+  run(program(), inputs, logits, engine_.content().most_samples);
   return logits;
 }
 

@@ -22,8 +22,10 @@ class EnginePredictor final : public Predictor {
   Logits infer(const NpyArray& input, int64_t batch) override;
   /// The sizes of images, or frames, that the file has a program for.
   std::vector<int64_t> resolutions() const;
-  /// Of the program for its input.
-  engine::Requirements requirements() const;
+  /// For its input.
+  const engine::Program& program() const { return engine_.program(info_.view.input_size, info_.view.input_size); }
+  /// What each step of the program takes for one sample.
+  std::vector<double> step_seconds(std::span<const float> sample);
   /// From now on a sample is one view of this size.
   void use_single_views(int64_t side) { info_.view.input_size = static_cast<int>(side), info_.view.views = 1; }
 

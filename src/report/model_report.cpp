@@ -115,6 +115,7 @@ std::string evaluation_text(const EvaluationReport& report) { return fields_line
 
 namespace {
 
+using bench::EngineStep;
 using bench::KindTime;
 using bench::ModelBenchRow;
 using bench::ModelPass;
@@ -160,6 +161,69 @@ Fields<KindTime> kind_fields(const StepProfile& profile) {
           })};
 }
 
+/// Steps that do the same with the same shapes, whatever their weights.
+struct AlikeSteps {
+  EngineStep step;
+  int64_t count = 0;
+  double ms = 0.0;
+
+  /// Of the mean time.
+  std::optional<double> scaled(std::optional<double> of_first) const {
+    return of_first ? std::optional(*of_first * step.ms * static_cast<double>(count) / ms) : std::nullopt;
+  }
+};
+
+std::vector<AlikeSteps> alike(const std::vector<EngineStep>& steps) {
+  std::vector<AlikeSteps> groups;
+  for (const EngineStep& step : steps) {
+    auto group = std::ranges::find_if(groups, [&](const AlikeSteps& g) {
+      return g.step.kind == step.kind && g.step.shape == step.shape && g.step.precision == step.precision;
+    });
+    if (group == groups.end()) group = groups.insert(groups.end(), {step});
+    ++group->count, group->ms += step.ms;
+  }
+  return groups;
+}
+
+/// Of one step in JSON, of a group in the table.
+Fields<EngineStep> step_fields() {
+  using Row = EngineStep;
+  return {hidden_field<Row>("kind", [](const Row& s) { return s.kind; }),
+          hidden_field<Row>("shape", [](const Row& s) { return s.shape; }),
+          hidden_field<Row>("weights", [](const Row& s) { return s.weights; }),
+          hidden_field<Row>("precision", [](const Row& s) { return s.precision; }),
+          hidden_field<Row>("ms", [](const Row& s) { return s.ms; }),
+          hidden_field<Row>("gops", [](const Row& s) { return s.gops; }),
+          hidden_field<Row>("peak_share", [](const Row& s) { return s.peak_share; })};
+}
+
+Fields<AlikeSteps> alike_fields(double total_ms) {
+  using Row = AlikeSteps;
+  return {text_field<Row>("", "step", [](const Row& g) { return g.step.kind; }),
+          text_field<Row>("", "shape", [](const Row& g) { return g.step.shape; }),
+          text_field<Row>("", "precision", [](const Row& g) { return g.step.precision; }),
+          count_field<Row>("", "times", [](const Row& g) { return g.count; }),
+          number_field<Row>(
+              "", "ms", [](const Row& g) { return g.ms; }, 3),
+          share_field<Row>(
+              "", "share", [total_ms](const Row& g) { return g.ms / total_ms; }, 1),
+          number_field<Row>(
+              "", "GOP/s", [](const Row& g) { return g.scaled(g.step.gops); }, 0),
+          share_field<Row>(
+              "", "of the peak", [](const Row& g) { return g.scaled(g.step.peak_share); }, 0)};
+}
+
+std::string steps_text(const ModelBenchRow& row) {
+  double total = 0.0;
+  for (const EngineStep& step : row.steps) total += step.ms;
+  return fmt::format("\nSteps of {} at {}, each the shortest of its times, together {:.2f} ms\n\n{}", *row.engine,
+                     row.resolution, total, fields_table(alike_fields(total), alike(row.steps)));
+}
+
+std::optional<ordered_json> steps_json(const ModelBenchRow& row) {
+  return row.steps.empty() ? std::nullopt : std::optional(fields_json(step_fields(), row.steps));
+}
+
 std::optional<ordered_json> profile_json(const ModelBenchRow& row) {
   if (!row.profile) return std::nullopt;
   const StepProfile& p = *row.profile;
@@ -194,7 +258,8 @@ Fields<ModelBenchRow> row_fields() {
           needs_field("needs_work", "needs GMACs", 2, 1e9, [](const Requirements& n) { return 1.0 * n.work; }),
           hidden_field<Row>("reason",
                             [](const Row& r) { return r.reason.empty() ? std::nullopt : std::optional(r.reason); }),
-          optional_field<Row>("profile", profile_json)};
+          optional_field<Row>("profile", profile_json),
+          optional_field<Row>("steps", steps_json)};
 }
 
 /// A curve for each attention, of the rows of one pass that have the value.
@@ -242,6 +307,7 @@ std::string model_bench_text(const ModelBenchReport& r) {
     if (!row.reason.empty())
       notes += fmt::format("{} at {}, {}: {}\n", row.attention, row.resolution, pass_name(row), row.reason);
     if (row.profile) profiles += profile_text(row);
+    if (!row.steps.empty()) profiles += steps_text(row);
   }
   const ModelBenchRow& first = r.rows.front();
   return fmt::format("{}, batch {}; {}; {} threads\n\n{}{}{}{}", first.model, first.batch, machine_text(r.machine),

@@ -25,7 +25,7 @@ void write_files(const std::string& base, const std::string& name, const std::st
   const at::NoGradGuard no_grad;
   const models::ModelPtr model = test::some_model(name, attention, tokens);
   const at::Tensor images = test::noise_for(*model, 2);
-  engine::write_onnx(engine::record(*model), base + ".onnx", {17, form, {}});
+  engine::write_onnx(engine::record(*model), base + ".onnx", {17, {form}, {}});
   save(base + ".images.npy", images);
   save(base + ".logits.npy", model->forward(images).contiguous());
 }

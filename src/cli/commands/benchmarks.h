@@ -68,7 +68,9 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   add_choices(command, "--pass", a.passes, {"forward", "training"},
               "what is timed; training is a step of fib train with its default recipe")
       ->default_str("forward");
-  command.add_flag("--profile", a.options.profile, "where a training step's time goes: by kind of layer, both ways");
+  command.add_flag("--profile", a.options.profile,
+                   "where the time goes: of a training step by kind of layer, both ways; of a compiled model by step, "
+                   "with GOP/s and their share of the processor's peak in that precision");
   add_number(command, "--seconds", a.options.timing.seconds, {0.01, 3600},
              "time to spend per resolution and pass, about")
       ->capture_default_str();
@@ -82,7 +84,8 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
       "Memory is what making the model and one pass add to the process.\n"
       "Example: fib bench model --model vit_small_patch16_224 --resolution 224,384 --pass forward,training\n"
-      "Example: fib bench model --engine vit.fib --engine vit-int8.fib --batch 1 --json");
+      "Example: fib bench model --engine vit.fib --engine vit-int8.fib --batch 1 --json\n"
+      "Example: fib bench model --engine vit-int8.fib --batch 1 --profile");
 }
 
 void run(const BenchModelArguments& arguments, const Globals& globals);

@@ -148,9 +148,8 @@ void run_engine(const InferArguments& a, const Globals& globals) {
 
 void run_engine(const BenchModelArguments& a, const Globals& globals) {
   use_threads(globals);
-  const report::ModelBenchReport report{
-      machine_name(), globals.threads,
-      bench::bench_engines(a.engine, a.options.batch, a.options.timing, a.limits.limits())};
+  const report::ModelBenchReport report{machine_name(), globals.threads,
+                                        bench::bench_engines(a.engine, a.options, a.limits.limits())};
   show(
       globals, a.json, [&] { return model_bench_json(report); }, [&] { return model_bench_text(report); });
 }

@@ -177,7 +177,7 @@ void run(const CompileArguments& arguments, const Globals& globals);
 struct ExportArguments {
   ModelArguments model;
   int64_t resolution = 0, opset = engine::kLastOpset;
-  std::string attention_as, output, timm;
+  std::string precision = "f32", attention_as, output, timm;
 };
 
 inline void declare(CLI::App& command, ExportArguments& a) {
@@ -187,6 +187,11 @@ inline void declare(CLI::App& command, ExportArguments& a) {
   auto* opset = add_integer(command, "--opset", a.opset, {engine::kFirstOpset, engine::kLastOpset},
                             "version of ONNX's operators");
   opset->capture_default_str();
+  auto* precision = add_choice(
+      command, "--precision", a.precision, {"f32", "int8"},
+      "of linear layers. int8: weights in bytes with a scale per channel, activations with one per tensor that is "
+      "computed as the model runs. All else stays float32");
+  precision->capture_default_str();
   auto* form =
       add_choice(command, "--attention-as", a.attention_as, {"gather", "mask"},
                  "gather: the keys of each query; mask: all pairs, and a mask. Without it what takes fewer bytes");
@@ -199,6 +204,7 @@ inline void declare(CLI::App& command, ExportArguments& a) {
       ->type_name("DIR")
       ->excludes(out)
       ->excludes(opset)
+      ->excludes(precision)
       ->excludes(form);
   command.footer(
       "ONNX: standard operators alone; the input is images [batch,C,H,W] or clips [batch,C,T,H,W], preprocessed, the "
@@ -206,6 +212,7 @@ inline void declare(CLI::App& command, ExportArguments& a) {
       "timm: ViT and DeiT; the model there has dense attention until fibottention.convert gives it the one named in "
       "config.json.\n"
       "Example: fib export --model vit_tiny_patch16_224 --weights vit_tiny.safetensors -o vit.onnx\n"
+      "Example: fib export --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --precision int8 -o vit.onnx\n"
       "Example: fib export --run runs/full --timm vit-full");
 }
 

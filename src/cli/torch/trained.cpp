@@ -246,11 +246,14 @@ void export_onnx(const ExportArguments& a, const training::ModelRequest& request
   const training::TrainedModel model = open_model(request, globals.quiet);
   engine::OnnxOptions options;
   options.opset = a.opset;
-  options.attention = form_of(a.attention_as);
-  options.metadata = {{"model", model.model}, {"attention", model.attention}, {"input", model.input_text()}};
+  options.form = {form_of(a.attention_as), a.precision == "int8"};
+  options.metadata = {{"model", model.model},
+                      {"attention", model.attention},
+                      {"precision", a.precision},
+                      {"input", model.input_text()}};
   engine::write_onnx(engine::record(*model.module), out, options);
   say_written(out, globals.quiet || streams.output_used(),
-              fmt::format("({} with {}, {})", model.model, model.attention,
+              fmt::format("({} with {}, {}, {})", model.model, model.attention, a.precision,
                           report::bytes(static_cast<int64_t>(std::filesystem::file_size(out)))));
   streams.finish();
 }

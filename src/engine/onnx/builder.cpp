@@ -122,6 +122,11 @@ OnnxName OnnxBuilder::indices(const std::vector<int64_t>& sizes, std::span<const
   return constant(onnx::TensorProto::INT32, sizes, std::as_bytes(numbers), name);
 }
 
+OnnxName OnnxBuilder::signed_bytes(const std::vector<int64_t>& sizes, std::span<const int8_t> numbers,
+                                   const std::string& name) {
+  return constant(onnx::TensorProto::INT8, sizes, std::as_bytes(numbers), name);
+}
+
 OnnxName OnnxBuilder::booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers,
                                const std::string& name) {
   return constant(onnx::TensorProto::BOOL, sizes, std::as_bytes(numbers), name);

@@ -33,6 +33,8 @@ class OnnxBuilder final : public OnnxWriter {
   OnnxName integers(const std::vector<int64_t>& numbers) override;
   OnnxName indices(const std::vector<int64_t>& sizes, std::span<const int32_t> numbers,
                    const std::string& name) override;
+  OnnxName signed_bytes(const std::vector<int64_t>& sizes, std::span<const int8_t> numbers,
+                        const std::string& name) override;
   OnnxName booleans(const std::vector<int64_t>& sizes, std::span<const uint8_t> numbers,
                     const std::string& name) override;
   void require_room(int64_t bytes) const override;

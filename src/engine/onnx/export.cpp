@@ -14,7 +14,7 @@ namespace {
 
 onnx::ModelProto model_of(const Graph& graph, const OnnxOptions& options) {
   OnnxBuilder builder(options.opset);
-  OnnxNode node(graph, options.attention, builder);
+  OnnxNode node(graph, options.form, builder);
   builder.add_input("images", graph.shape(graph.inputs[0]));
   node.set_name(graph.inputs[0], "images");
   for (const Node& n : graph.nodes) node.write(n);

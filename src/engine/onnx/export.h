@@ -12,7 +12,7 @@ namespace fib::engine {
 
 struct OnnxOptions {
   int64_t opset = 17;  ///< of the standard operators, 13 to 17; before 17 a layer norm is written in its parts
-  AttentionForm attention = AttentionForm::smaller;
+  OnnxForm form;
   std::map<std::string, std::string> metadata;  ///< stored beside the graph
 };
 

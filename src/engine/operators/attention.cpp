@@ -240,7 +240,8 @@ SupportSize support_size(const AttentionSpec& spec, const attention::Geometry& g
 }
 
 /// Of a support set: exactly its pairs where it is quickly made, else as many as it can have.
-StepCost support_cost(const AttentionSpec& spec, const attention::Geometry& g, Checked per_pair, Checked samples) {
+StepCost support_cost(const AttentionSpec& spec, const attention::Geometry& g, Checked per_pair, Checked samples,
+                      Checked channels) {
   constexpr double kQuicklyMade = 65536, kMost = 9e18;
   constexpr int64_t kListedBytes = 40;   // a pair as it is drawn, sorted, and listed by query and by key
   constexpr int64_t kListedWork = 8192;  // 0.2 µs of one thread
@@ -249,7 +250,8 @@ StepCost support_cost(const AttentionSpec& spec, const attention::Geometry& g, C
   if (std::max(size.listed, size.pairs) > kMost)
     throw std::overflow_error("a support of more pairs than 63 bits count");
   const auto listed = static_cast<int64_t>(size.listed), pairs = static_cast<int64_t>(size.pairs);
-  return {Checked(pairs) * samples * per_pair + Checked(listed) * kListedWork, 0, Checked(listed) * kListedBytes};
+  return {Checked(pairs) * samples * per_pair + Checked(listed) * kListedWork, 0, Checked(listed) * kListedBytes,
+          Checked(pairs) * samples * channels};
 }
 
 /// A pair is a score, an exponential and a sum of values; channels count as whole vectors of 16.
@@ -261,8 +263,9 @@ StepCost attention_cost(const Step& s, const Program&) {
   const auto whole_vectors = [](int64_t channels) { return Checked((channels + 15) / 16) * 16; };
   const Checked scores = whole_vectors(q[3]), values = whole_vectors(s.at(Role::v).sizes[3]);
   const Checked all = Checked(q[0]) * q[1] * q[2] * s.at(Role::k).sizes[2];
-  if (spec.name == "full") return {all * (scores + values + kElementWork)};
-  if (spec.name != "topk") return support_cost(spec, a.geometry, scores + values + kElementWork, q[0]);
+  const Checked channels = Checked(q[3]) + s.at(Role::v).sizes[3];
+  if (spec.name == "full") return {all * (scores + values + kElementWork), 0, 0, all * channels};
+  if (spec.name != "topk") return support_cost(spec, a.geometry, scores + values + kElementWork, q[0], channels);
   const Checked scored = Checked(a.geometry.key_tokens()) * omp_get_max_threads() * (2 * sizeof(int64_t));
   return {all * (scores + kElementWork * 4), scored};
 }

@@ -307,7 +307,7 @@ OnnxName attention_to_onnx(OnnxNode& node) {
     inputs.bias_shape = node.in_shape(bias);
     if (node.value(bias).constant()) inputs.bias_numbers = node.value(bias).elements();
   }
-  const Name mixed = AttentionWriter(node, a, inputs).write(node.attention_form());
+  const Name mixed = AttentionWriter(node, a, inputs).write(node.form().attention);
   const Name by_token = node.node("Transpose", {mixed}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}});
   return node.reshape(by_token, node.out_shape());
 }

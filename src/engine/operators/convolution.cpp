@@ -204,7 +204,7 @@ StepCost conv_cost(const Step& s, const Program&) {
   const auto& w = s.as<Window>();
   const Checked depth = Checked(s.at(Role::x).sizes[1] / w.groups) * w.kernel[0] * w.kernel[1];
   const Checked outputs = s.at(Role::out).elements(), positions = outputs.value() / s.at(Role::out).sizes[3];
-  return {outputs * (depth + kElementWork) + positions * depth * w.groups * kElementWork};
+  return {outputs * (depth + kElementWork) + positions * depth * w.groups * kElementWork, 0, 0, outputs * depth};
 }
 
 }  // namespace

@@ -31,15 +31,42 @@ constexpr AtenRule kLinearRules[] = {
      }},
 };
 
-/// ONNX's product takes the weights the other way round.
+/// ONNX's product takes the weights [N,K] the other way round.
+template <class T>
+std::vector<T> turned(std::span<const T> weights, int64_t n, int64_t k) {
+  std::vector<T> out(weights.size());
+  for (int64_t i = 0; i < n * k; ++i) out[static_cast<size_t>(i % k * n + i / k)] = weights[static_cast<size_t>(i)];
+  return out;
+}
+
+/// Bytes of x, whose scale and zero are computed as the model runs, times bytes of the weights: the form that ONNX
+/// Runtime turns into one operator, with the bias that is added next.
+OnnxName int8_product_to_onnx(OnnxNode& node, const Value& weight, int64_t n, int64_t k) {
+  constexpr int64_t kFloat = 1;  // of ONNX's types
+  const QuantizedWeights quantized = quantize_weights(weight.elements(), n, k);
+  const OnnxNode::Quantized x = node.quantized(0);
+  const OnnxName weights =
+      node.writer().signed_bytes({k, n}, turned<int8_t>(quantized.values, n, k), weight.name + "_int8");
+  const OnnxName sums = node.node("MatMulInteger", {x.values, weights, x.zero});
+  const OnnxName scale = node.node("Mul", {x.scale, node.floats({n}, quantized.scale, weight.name + "_scale")});
+  return node.node("Mul", {node.node("Cast", {sums}, {{"to", kFloat}}), scale});
+}
+
+/// As in compiled models: a classifier stays in float32.
+bool exported_in_int8(const OnnxNode& node, int64_t k) {
+  int64_t rows = 1;
+  for (const Dim& d : std::span(node.out_shape()).first(node.out_shape().size() - 1)) rows *= d.count;
+  return node.form().int8 && rows > 1 && k <= kMaxInt8Depth;
+}
+
 OnnxName linear_to_onnx(OnnxNode& node) {
   const Value& weight = node.value(1);
   if (!weight.constant()) throw std::runtime_error("a linear map whose weights are computed");
   const int64_t n = weight.shape[0].count, k = weight.shape[1].count;
-  std::vector<float> turned(static_cast<size_t>(n * k));
-  for (int64_t i = 0; i < n * k; ++i)
-    turned[static_cast<size_t>(i % k * n + i / k)] = weight.elements()[static_cast<size_t>(i)];
-  const OnnxName product = node.node("MatMul", {node.in(0), node.floats({k, n}, turned, weight.name)});
+  const OnnxName product =
+      exported_in_int8(node, k)
+          ? int8_product_to_onnx(node, weight, n, k)
+          : node.node("MatMul", {node.in(0), node.floats({k, n}, turned<float>(weight.elements(), n, k), weight.name)});
   return node.has(2) ? node.node("Add", {product, node.in(2)}) : product;
 }
 
@@ -111,15 +138,16 @@ void run_bfloat16(const Step& s, const Memory& m) {
   float* const room = m.floats(s.at(Role::scratch));
   p.format = row_format<Bfloat16>(rows.depth);
   p.x = rows.x, p.x_stride = rows.x_stride;
+  p.weights = m.values<Bfloat16>(s.at(Role::weights));
   if (p.format == RowFormat::bfloat16) {
     p.rows = converted_rows(room, rows.rows, rows.depth);
-    convert_rows(rows, p.format, p.rows);
-  } else if (rows.norm_weight != nullptr) {
+    return run_linear(rows, p);
+  }
+  if (rows.norm_weight != nullptr) {
     layer_norm({rows.x, rows.x_stride, rows.rows, rows.depth, rows.norm_weight, rows.norm_bias, rows.epsilon, room,
                 rows.depth});
     p.x = room, p.x_stride = rows.depth;
   }
-  p.weights = m.values<Bfloat16>(s.at(Role::weights));
   run_product(p);
 }
 
@@ -129,10 +157,9 @@ void run_int8(const Step& s, const Memory& m) {
   const RowSource rows = linear_rows(s, m);
   p.format = row_format<int8_t>(rows.depth);
   p.rows = converted_rows(m.floats(s.at(Role::scratch)), rows.rows, rows.depth);
-  convert_rows(rows, p.format, p.rows);
   p.weights = m.values<int8_t>(s.at(Role::weights)), p.column_scale = m.floats(s.at(Role::scale));
   p.column_sum = p.column_scale + panels_of(p.shape.columns) * kPanelColumns;
-  run_product(p);
+  run_linear(rows, p);
 }
 
 BoundStep bind_linear(const Step& s, const Program& program) {
@@ -141,9 +168,12 @@ BoundStep bind_linear(const Step& s, const Program& program) {
   return [&s, run](const Memory& m) { run(s, m); };
 }
 
-StepCost linear_cost(const Step& s, const Program&) {
+StepCost linear_cost(const Step& s, const Program& program) {
   const auto [rows, columns, depth] = linear_shape(s);
-  return {Checked(rows) * (Checked(columns) * depth + (Checked(columns) + depth) * kElementWork)};
+  StepCost cost{Checked(rows) * (Checked(columns) * depth + (Checked(columns) + depth) * kElementWork)};
+  cost.products = Checked(rows) * columns * depth;
+  cost.factors = program.buffers[static_cast<size_t>(s.at(Role::weights).buffer)].type;
+  return cost;
 }
 
 void linear_fields(StepFields& fields, Step& step) {

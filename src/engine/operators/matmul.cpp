@@ -89,7 +89,8 @@ StepCost matmul_cost(const Step& s, const Program&) {
   const int64_t depth = s.at(Role::x).sizes[last];
   const Checked packed = packed_elements(out[last], depth), matrices = checked_product(std::span(out).first(last - 1));
   const int64_t at_once = std::min<int64_t>(matrices.value(), omp_get_max_threads());
-  return {matrices * packed * (Checked(out[last - 1]) + kElementWork), packed * at_once * sizeof(float)};
+  return {matrices * packed * (Checked(out[last - 1]) + kElementWork), packed * at_once * sizeof(float), 0,
+          Checked(s.at(Role::out).elements()) * depth};
 }
 
 }  // namespace

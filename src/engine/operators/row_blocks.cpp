@@ -114,6 +114,8 @@ StepCost blocks_cost(const Step& s, const Program& program) {
   for (const Step& inner : s.body) {
     const StepCost one = row_of(inner.kind).cost(inner, program);
     total.work += one.work * count, total.scratch = std::max(total.scratch, one.scratch);
+    // The body is that of a whole block, the last is shorter.
+    total.products += Checked(one.products.value() / blocks.block) * blocks.rows, total.factors = one.factors;
   }
   return total;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model as one file, and the commands that run it with --engine.
 #include <filesystem>
+#include <map>
 
 #include "mini_vit.h"
 
@@ -44,6 +45,31 @@ TEST(Compile, gives_bench_model_rows_with_engine_and_precision) {
   EXPECT_EQ(row["model"], "mini_vit");
   EXPECT_EQ(row["batch"], 2);
   EXPECT_GT(row["ms"], 0.0);
+}
+
+TEST(Compile, profile_says_what_each_step_takes_and_what_share_of_the_peak_it_reaches) {
+  ASSERT_EQ(compile("--precision int8").code, 0);
+  const std::string command = "bench model --profile --batch 1 --seconds 0.02 --engine " + fib_path();
+  const Outcome outcome = run_fib(command + " --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json row = json::parse(outcome.out)["rows"][0];
+  std::map<std::string, int> of_precision;
+  double sum = 0;
+  for (const json& step : row["steps"]) {
+    ++of_precision[step["precision"]];
+    sum += step["ms"].get<double>();
+    EXPECT_EQ(step["gops"].is_null(), step["precision"] == "") << step;
+    if (step["gops"].is_null()) continue;
+    EXPECT_GT(step["gops"], 0.0);
+    EXPECT_GT(step["peak_share"], 0.0);
+  }
+  EXPECT_GT(of_precision["int8"], 0);
+  EXPECT_GT(of_precision["f32"], 0) << "attention and the classifier";
+  EXPECT_GT(of_precision[""], 0) << "norms";
+  EXPECT_GT(sum, 0.0);
+  const std::string text = run_fib(command).out;
+  EXPECT_NE(text.find("linear, layer norm"), std::string::npos) << text;
+  EXPECT_NE(text.find("of the peak"), std::string::npos) << text;
 }
 
 TEST(Compile, refuses_in_one_line_what_it_cannot_do) {

@@ -8,10 +8,12 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "base/npy.h"
 #include "engine/onnx/builder.h"
+#include "engine/product.h"
 #include "engine/torch/record.h"
 #include "engine/torch/some_model.h"
 
@@ -47,7 +49,7 @@ TEST(Onnx, takes_every_backbone_in_both_forms_of_attention) {
     const Graph graph = recorded(name, "fibottention");
     for (const AttentionForm form : {AttentionForm::smaller, AttentionForm::gather, AttentionForm::mask}) {
       SCOPED_TRACE(name);
-      const onnx::ModelProto model = exported(graph, {17, form, {}});
+      const onnx::ModelProto model = exported(graph, {17, {form}, {}});
       EXPECT_EQ(model.graph().input(0).type().tensor_type().shape().dim(0).dim_param(), "batch");
       EXPECT_EQ(model.graph().output(0).type().tensor_type().shape().dim(1).dim_value(), 10);
     }
@@ -60,8 +62,8 @@ TEST(Onnx, takes_every_mechanism) {
     EXPECT_NO_THROW(exported(recorded("mini_vit", m.name)));
   }
   const Graph zero = recorded("mini_vit", "fibottention:masking=zero");
-  EXPECT_TRUE(operators_of(exported(zero, {17, AttentionForm::gather, {}})).count("ReduceMax"));
-  EXPECT_TRUE(operators_of(exported(zero, {17, AttentionForm::mask, {}})).count("Where"));
+  EXPECT_TRUE(operators_of(exported(zero, {17, {AttentionForm::gather}, {}})).count("ReduceMax"));
+  EXPECT_TRUE(operators_of(exported(zero, {17, {AttentionForm::mask}, {}})).count("Where"));
 }
 
 TEST(Onnx, takes_neighbors_and_summaries_in_both_forms) {
@@ -69,7 +71,7 @@ TEST(Onnx, takes_neighbors_and_summaries_in_both_forms) {
        {"fibottention:grid=3", "fibottention:grid=3,summaries=2x3", "random:ratio=1,summaries=3x3"}) {
     const Graph graph = recorded("mini_vit", spec);
     for (const AttentionForm form : {AttentionForm::smaller, AttentionForm::gather, AttentionForm::mask})
-      EXPECT_NO_THROW(exported(graph, {17, form, {}})) << spec;
+      EXPECT_NO_THROW(exported(graph, {17, {form}, {}})) << spec;
   }
 }
 
@@ -81,7 +83,7 @@ TEST(Onnx, takes_fewer_tokens) {
 }
 
 TEST(Onnx, holds_a_mask_once_for_layers_that_share_it) {
-  const OnnxOptions masks{17, AttentionForm::mask, {}};
+  const OnnxOptions masks{17, {AttentionForm::mask}, {}};
   EXPECT_EQ(constants_named(exported(recorded("mini_vit", "fibottention:permute=none"), masks), "mask"), 1);
   // The heads of a layer may stand as those of another do.
   std::set<std::vector<int64_t>> orders;
@@ -100,7 +102,7 @@ TEST(Onnx, refuses_a_mask_that_no_file_holds_before_it_is_made) {
   graph.values = {{"q", tokens, nullptr}, {"k", tokens, nullptr}, {"v", tokens, nullptr}, {"", tokens, nullptr}};
   graph.nodes = {{Op::attention, {0, 1, 2}, 3, Attention{"local", geometry, false}}};
   OnnxBuilder builder(17);
-  OnnxNode node(graph, AttentionForm::mask, builder);
+  OnnxNode node(graph, {AttentionForm::mask}, builder);
   for (const ValueId id : {0, 1, 2}) node.set_name(id, graph.values[static_cast<size_t>(id)].name);
   try {
     node.write(graph.nodes[0]);
@@ -118,13 +120,43 @@ TEST(Onnx, gathers_where_that_is_smaller) {
 TEST(Onnx, writes_layer_norms_in_their_parts_for_older_operators) {
   const Graph graph = recorded("mini_vit", "full");
   EXPECT_TRUE(operators_of(exported(graph)).count("LayerNormalization"));
-  EXPECT_FALSE(operators_of(exported(graph, {13, AttentionForm::smaller, {}})).count("LayerNormalization"));
-  EXPECT_THROW(to_onnx(graph, {12, AttentionForm::smaller, {}}), std::invalid_argument);
-  EXPECT_THROW(to_onnx(graph, {18, AttentionForm::smaller, {}}), std::invalid_argument);
+  EXPECT_FALSE(operators_of(exported(graph, {13, {AttentionForm::smaller}, {}})).count("LayerNormalization"));
+  EXPECT_THROW(to_onnx(graph, {12, {AttentionForm::smaller}, {}}), std::invalid_argument);
+  EXPECT_THROW(to_onnx(graph, {18, {AttentionForm::smaller}, {}}), std::invalid_argument);
+}
+
+TEST(Onnx, multiplies_bytes_where_a_layer_has_more_than_one_row) {
+  const onnx::ModelProto model = exported(recorded("mini_vit", "full"), {17, {AttentionForm::smaller, true}, {}});
+  std::map<std::string, int> count;
+  for (const auto& node : model.graph().node()) ++count[node.op_type()];
+  const int layers = static_cast<int>(test::some_model("mini_vit", "full")->dimensions().row.depth) * 4 + 1;
+  EXPECT_EQ(count["MatMulInteger"], layers)
+      << "patches, then qkv, projection and two of the MLP in each block; the classifier has one row";
+  EXPECT_EQ(count["DynamicQuantizeLinear"], layers);
+  const onnx::ModelProto float32 = exported(recorded("mini_vit", "full"));
+  EXPECT_FALSE(operators_of(float32).count("MatMulInteger"));
+}
+
+TEST(Onnx, writes_the_bytes_of_what_several_layers_read_once) {
+  const Graph graph = recorded("mini_cvt", "full");
+  std::set<std::string> read;
+  for (const auto& node : exported(graph, {17, {AttentionForm::smaller, true}, {}}).graph().node()) {
+    if (node.op_type() != "DynamicQuantizeLinear") continue;
+    EXPECT_TRUE(read.insert(node.input(0)).second) << node.input(0);
+  }
+  EXPECT_FALSE(read.empty());
+}
+
+TEST(Onnx, bytes_of_weights_are_half_a_step_off_at_most) {
+  const std::vector<float> weights = {1.0f, -0.5f, 0.26f, 0.0f, 0.0f, 0.0f};
+  const QuantizedWeights quantized = quantize_weights(weights, 2, 3);
+  EXPECT_EQ(quantized.values, (std::vector<int8_t>{127, -64, 33, 0, 0, 0}));
+  EXPECT_EQ(quantized.scale, (std::vector<float>{1.0f / 127.0f, 0.0f}));
 }
 
 TEST(Onnx, tells_what_it_holds) {
-  const onnx::ModelProto model = exported(recorded("mini_vit", "full"), {17, AttentionForm::smaller, {{"model", "x"}}});
+  const onnx::ModelProto model =
+      exported(recorded("mini_vit", "full"), {17, {AttentionForm::smaller}, {{"model", "x"}}});
   ASSERT_EQ(model.metadata_props_size(), 1);
   EXPECT_EQ(model.metadata_props(0).value(), "x");
 }
