@@ -59,13 +59,7 @@ std::optional<double> load_average() {
 
 // ---- What it can compute at most
 
-namespace {
-
-/// The least time of a task that every thread runs at once. Threads are awake: one that is still to be woken would find
-/// that the others have done its share. It is tried for a while: the first tries find the processor at a lower clock,
-/// and at times two threads on one core.
-template <class Task>
-double least_seconds(int64_t threads, const Task& task) {
+double kernels::least_seconds(int64_t threads, const std::function<void(int64_t)>& task) {
   constexpr double kSeconds = 0.1;
   double least = std::numeric_limits<double>::infinity();
   with_awake_threads([&] {
@@ -79,6 +73,8 @@ double least_seconds(int64_t threads, const Task& task) {
   return least;
 }
 
+namespace {
+
 /// From an array of so many bytes for each thread, GB/s of all.
 double read_rate(int64_t bytes) {
   constexpr int64_t kBytesATry = int64_t{256} << 20;
@@ -88,7 +84,7 @@ double read_rate(int64_t bytes) {
   std::vector<kernels::Buffer<float>> arrays(static_cast<size_t>(threads));
   for (auto& array : arrays) std::fill_n(array.ensure(static_cast<size_t>(count)), count, 1.0f);
   std::atomic<float> sum{0};
-  const double seconds = least_seconds(
+  const double seconds = kernels::least_seconds(
       threads, [&](int64_t thread) { sum = read(arrays[static_cast<size_t>(thread)].data(), count, rounds); });
   return 1e-9 * sizeof(float) * static_cast<double>(threads * count * rounds) / seconds;
 }
@@ -97,7 +93,7 @@ double read_rate(int64_t bytes) {
 double multiply_rate(kernels::MultiplyFunction multiply, int64_t rounds) {
   const int64_t threads = omp_get_max_threads();
   std::atomic<int64_t> multiplied{0};
-  const double seconds = least_seconds(threads, [&](int64_t) { multiplied = multiply(rounds); });
+  const double seconds = kernels::least_seconds(threads, [&](int64_t) { multiplied = multiply(rounds); });
   return 2e-9 * static_cast<double>(threads * multiplied.load()) / seconds;
 }
 

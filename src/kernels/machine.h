@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,11 @@ struct ReadRates {
 ReadRates read_rates();
 
 namespace kernels {
+
+/// The least time of a task that every thread runs at once. Threads are awake: one that is still to be woken would find
+/// that the others have done its share. It is tried for a tenth of a second: the first tries find the processor at a
+/// lower clock, and at times two threads on one core.
+double least_seconds(int64_t threads, const std::function<void(int64_t)>& task);
 
 /// `rounds` of multiply-adds that depend on nothing but themselves; gives how many numbers were multiplied.
 using MultiplyFunction = int64_t (*)(int64_t rounds);

@@ -79,6 +79,13 @@ TEST(Limits, refuse_random_supports_by_the_pairs_that_they_would_draw) {
   EXPECT_EQ(loading_error(hostile(attention_step("random", 14, 12), 1 << 20)), "");
 }
 
+TEST(Limits, count_the_search_for_the_largest_scores) {
+  const auto work = [](const char* attention) {
+    return requirements(hostile(attention_step(attention, 64, 1), 1 << 20)).work;
+  };
+  EXPECT_GT(work("topk:k=100"), 10 * work("full"));
+}
+
 TEST(Limits, refuse_an_arena_of_four_billion_values) {
   Step s;
   s.at(Role::x) = {0, 0, {16}, {1}}, s.at(Role::out) = {2, 0, {16}, {1}};

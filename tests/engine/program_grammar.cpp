@@ -40,12 +40,11 @@ class Grammar {
     input_ = buffer(Buffer::Kind::input, 16);
     output_ = buffer(Buffer::Kind::output, 16);
     program_.arena_elements = one_of<int64_t>({16, 16, 1 << 14, power(32), power(33)});
+    if (choices_.below(2) == 0) program_.steps.push_back(copy(arena()));  // something that others can read
     const uint64_t steps = 1 + choices_.below(3);
     for (uint64_t i = 0; i < steps; ++i) add_step();
     if (!often()) add_blocks();
-    Step last;
-    last.at(Role::x) = operand(input_, {16}, true), last.at(Role::out) = operand(output_, {16}, true);
-    program_.steps.push_back(last);
+    program_.steps.push_back(copy(output_));
     return std::move(program_);
   }
 
@@ -72,6 +71,8 @@ class Grammar {
     program_.buffers.back().type = often() ? TensorType::f32 : one_of({TensorType::bf16, TensorType::i8});
     return place;
   }
+  /// What the step before has written.
+  int32_t written() { return program_.steps.empty() ? arena() : program_.steps.back().at(Role::out).buffer; }
   int32_t arena() { return buffer(Buffer::Kind::arena, often() ? program_.arena_elements : odd_size()); }
 
   /// Dense, or one value seen many times.
@@ -84,6 +85,11 @@ class Grammar {
     }
     if (!dense && often()) o.strides.back() = 1;
     return o;
+  }
+  Step copy(int32_t out) {
+    Step s;
+    s.at(Role::x) = operand(input_, {16}, true), s.at(Role::out) = operand(out, {16}, true);
+    return s;
   }
   void read(Step& s, Role role, const std::vector<int64_t>& sizes) {
     s.at(role) = operand(often() ? input_ : tensor(), sizes, !often());
@@ -101,7 +107,8 @@ class Grammar {
 
   void add_step() {
     Step s;
-    s.kind = static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::row_blocks)));
+    s.kind = often() ? static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::row_blocks)))
+                     : one_of({StepKind::linear, StepKind::conv2d});  // of the largest products
     s.function = static_cast<engine::Function>(choices_.below(often() ? 1 : 7));
     fill(s);
     program_.steps.push_back(std::move(s));
@@ -153,9 +160,9 @@ class Grammar {
   }
 
   void linear(Step& s) {
-    const int64_t m = size(), k = often() ? odd_size() : size(), n = often() ? odd_size() : size();
+    const int64_t m = size(), k = often() ? odd_size() : size(), n = often() ? k : odd_size();
     read(s, Role::x, {m, k});
-    if (!often()) s.at(Role::x).buffer = arena();
+    if (choices_.below(2) == 0) s.at(Role::x) = operand(written(), {m, k}, false);
     write(s, {m, n});
     if (!often()) s.at(Role::x) = operand(s.at(Role::out).buffer, {m, k}, false);
     weights(s, Role::weights);
@@ -218,8 +225,8 @@ class Grammar {
   }
   void window(Step& s) {
     engine::Window w;
-    w.kernel = pair({1, 1, 3, 5461, 1 << 14}), w.stride = pair({1, 2, 5461, 1 << 14});
-    w.padding = pair({0, 1, 5461, 1 << 14}), w.groups = often() ? 1 : std::max<int64_t>(1, size());
+    w.kernel = pair({1, 3, 1 << 14}), w.stride = pair({1, 2, 5461});
+    w.padding = pair({0, 1, 1 << 14}), w.groups = often() ? 1 : std::max<int64_t>(1, size());
     const int64_t channels = often() ? odd_size() : size(), h = one_of<int64_t>({1, 1, 4, 1 << 14}),
                   width = often() ? h : size();
     const auto steps = [&](size_t axis, int64_t side) {

@@ -181,7 +181,7 @@ void run_steps(const Program& p) {
 }
 
 TEST(CheckProgram, accepts_only_programs_of_the_grammar_that_stay_inside_their_buffers) {
-  constexpr uint64_t kSeeds = 200'000;
+  constexpr uint64_t kSeeds = 230'000;
   int accepted = 0, ran = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     test::SeededChoices choices(seed);
