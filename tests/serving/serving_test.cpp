@@ -196,9 +196,13 @@ class RunningServer {
  public:
   explicit RunningServer(const ServiceOptions& service, HttpOptions http = {.most_bytes = 100'000})
       : service_(service), ended_(std::async(std::launch::async, [this, http] {
-          serve_http(
-              http, [this](const Request& request) { return service_.answer(request); }, cancel_.token(),
-              [this](int chosen) { bound_.set_value(chosen); });
+          try {
+            serve_http(
+                http, [this](const Request& request) { return service_.answer(request); }, cancel_.token(),
+                [this](int chosen) { bound_.set_value(chosen); });
+          } catch (...) {
+            bound_.set_exception(std::current_exception());
+          }
         })) {
     port = bound_.get_future().get();
   }

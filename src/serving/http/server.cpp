@@ -173,6 +173,11 @@ void limit(httplib::Server& server, const HttpOptions& options) {
   server.set_keep_alive_timeout(std::min<int64_t>(options.read_seconds, 5));
   server.set_keep_alive_max_count(1000);
   server.set_tcp_nodelay(true);
+  // Not the library's SO_REUSEPORT, by which two servers would share a port without a word.
+  server.set_socket_options([](socket_t socket) {
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  });
   server.new_task_queue = [&options] { return new BoundedQueue(options.connections); };
 }
 
