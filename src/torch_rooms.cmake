@@ -51,6 +51,7 @@ target_link_libraries(fib_with_torch INTERFACE fib_policies)
 
 # Decoders of texts and time series: how they compute and learn.
 fib_room_sources(decoders sequences/torch)
+fib_room_sources(decoders report/torch/sequences)
 add_library(fib_decoders STATIC ${decoders})
 fib_use_torch(fib_decoders)
 target_link_libraries(fib_decoders PUBLIC fib_rooms fib_sequences)

@@ -16,7 +16,8 @@ extern "C" {
 typedef struct fib_engine fib_engine;
 
 /* What a model takes and gives. A sample is an image [channels, height, width], or a clip [channels, frames, height,
- * width], its values normalized: (x / 255 - mean) / std. */
+ * width], its values normalized: (x / 255 - mean) / std. A decoder takes tokens, by fib_engine_step: channels, frames,
+ * height and width are 0, and its classes are the symbols. */
 typedef struct fib_engine_info {
   int64_t channels;
   int64_t frames;        /* of a clip; 0: it takes images */
@@ -43,6 +44,15 @@ FIB_API const char* fib_engine_metadata(const fib_engine* engine, const char* ke
 /* `count` samples to logits [count, classes], arrays that do not overlap. The size must be one it was compiled for. */
 FIB_API fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t count, int64_t height,
                                   int64_t width, float* logits);
+
+/* Decoders. The next `count` tokens of a sequence, from 0 to classes - 1, to the logits [classes] of what comes after
+ * the last of them. Keys and values of earlier tokens are kept; a step reads those that the attention looks back at.
+ * More tokens than the model has learned positions for are refused; with rotary positions there is no end. */
+FIB_API fib_status fib_engine_step(fib_engine* engine, const int32_t* tokens, int64_t count, float* logits);
+/* Forgets all tokens: the next step begins a sequence. */
+FIB_API fib_status fib_engine_restart(fib_engine* engine);
+/* Tokens since the sequence began. */
+FIB_API fib_status fib_engine_position(const fib_engine* engine, int64_t* position);
 
 #ifdef __cplusplus
 }

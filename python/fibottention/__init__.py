@@ -39,7 +39,7 @@ from .library import load_library
 
 load_library()
 
-from .attention import FibottentionAttention, attention  # noqa: E402  (the operators must be registered first)
+from .attention import Cache, FibottentionAttention, attention  # noqa: E402  (the operators must be registered first)
 from .conversion import Layer, convert, describe, restore  # noqa: E402
 from .hooks import register_attention  # noqa: E402
 from .marks import watch_loading  # noqa: E402
@@ -48,5 +48,5 @@ from .registry import Mechanism, Support, mechanisms, support, support_attention
 watch_loading()
 
 __version__ = "0.1.0"
-__all__ = ["FibottentionAttention", "Layer", "Mechanism", "Support", "__version__", "attention", "convert", "describe",
-           "load_library", "mechanisms", "register_attention", "restore", "support", "support_attention"]
+__all__ = ["Cache", "FibottentionAttention", "Layer", "Mechanism", "Support", "__version__", "attention", "convert",
+           "describe", "load_library", "mechanisms", "register_attention", "restore", "support", "support_attention"]

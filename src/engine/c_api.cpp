@@ -73,6 +73,32 @@ const char* fib_engine_metadata(const fib_engine* engine, const char* key) {
   return text;
 }
 
+fib_status fib_engine_step(fib_engine* engine, const int32_t* tokens, int64_t count, float* logits) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && tokens != nullptr && logits != nullptr);
+    if (count < 1) throw std::invalid_argument(fmt::format("{} tokens, accepted are 1 or more", count));
+    if (reinterpret_cast<uintptr_t>(tokens) % alignof(int32_t) != 0 ||
+        reinterpret_cast<uintptr_t>(logits) % alignof(float) != 0)
+      throw std::invalid_argument("tokens and logits must be aligned to 4 bytes");
+    engine->engine.step({tokens, static_cast<size_t>(count)},
+                        {logits, static_cast<size_t>(engine->engine.content().programs.front().classes)});
+  });
+}
+
+fib_status fib_engine_restart(fib_engine* engine) {
+  return guarded([&] {
+    require_pointers(engine != nullptr);
+    engine->engine.restart();
+  });
+}
+
+fib_status fib_engine_position(const fib_engine* engine, int64_t* position) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && position != nullptr);
+    *position = engine->engine.position();
+  });
+}
+
 fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t count, int64_t height, int64_t width,
                           float* logits) {
   return guarded([&] {

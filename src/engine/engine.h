@@ -30,6 +30,20 @@ class Engine {
   void run(const Program& program, std::span<const float> samples, std::span<float> logits,
            std::span<double> step_seconds = {});
 
+  // ---- Decoders, which take tokens and remember them
+
+  bool takes_tokens() const { return content_.programs.front().tokens() > 0; }
+  /// The tokens that come next, one or more, to the logits [classes] of the last of them. A step reads the keys that
+  /// the heads look back at, however many tokens came before. Throws std::invalid_argument, and remembers none of them,
+  /// for a model that takes no tokens, a token that is no symbol and for more tokens than there are learned positions.
+  void step(std::span<const int32_t> tokens, std::span<float> logits);
+  /// Forgets all tokens.
+  void restart();
+  /// Tokens since the last restart.
+  int64_t position() const { return position_; }
+  /// Where learned positions end.
+  int64_t most_positions() const { return most_positions_; }
+
  private:
   struct Bound {
     std::vector<BoundStep> steps;
@@ -37,11 +51,16 @@ class Engine {
     size_t input = 0, output = 0;  ///< buffers
   };
   Bound bind(const Program& program);
-  static void run_steps(const Bound& bound, std::span<double> seconds);
+  /// One sample, or call; the time of each step is added to `seconds`, where that is not empty.
+  void run_steps(Bound& bound, const float* input, float* output, std::span<double> seconds);
+  void check_step(std::span<const int32_t> tokens, std::span<const float> logits) const;
+  /// The program that takes most tokens of these.
+  size_t program_of(int64_t tokens) const;
 
   SafetensorsFile file_;
   FibContent content_;
-  std::unique_ptr<std::byte, void (*)(void*)> arena_;  ///< shared by the programs, which run one at a time
+  std::unique_ptr<std::byte, void (*)(void*)> arena_, state_;  ///< shared by the programs, which run one at a time
+  int64_t position_ = 0, most_positions_ = 0;
   std::vector<Bound> bound_;
 };
 

@@ -22,18 +22,23 @@ constexpr const char* kProgramsKey = "fib_programs";
 constexpr const char* kPrecisionKey = "fib_precision";
 constexpr const char* kBatchKey = "fib_batch";
 constexpr int64_t kMostSamples = 65536;
+constexpr int64_t kMostTokens = 4096;  // of a call
 /// Vectors of floats are read from tensors without a copy.
 constexpr size_t kAlignment = 64;
 
 constexpr const char* kPrecisionNames[] = {"f32", "bf16", "int8"};
-constexpr const char* kBufferKinds[] = {"input", "output", "arena", "tensor"};
+constexpr const char* kBufferKinds[] = {"input", "output", "arena", "tensor", "state"};
+static_assert(std::size(kBufferKinds) == static_cast<size_t>(Buffer::Kind::state) + 1);
+
+/// In memory that it shares with others.
+bool has_place(const Buffer& b) { return b.kind == Buffer::Kind::arena || b.kind == Buffer::Kind::state; }
 
 // ---- Writing
 // ---------------------------------------------------------------------------------------------------------
 
 Json to_json(const Buffer& b) {
   Json json{{"kind", kBufferKinds[static_cast<size_t>(b.kind)]}, {"elements", b.elements}};
-  if (b.kind == Buffer::Kind::arena) json["offset"] = b.offset;
+  if (has_place(b)) json["offset"] = b.offset;
   if (b.kind == Buffer::Kind::tensor) json["tensor"] = b.tensor;
   return json;
 }
@@ -59,6 +64,7 @@ class FieldWriter final : public StepFields {
   void flag(const char* name, bool& value) override { json_[name] = value; }
   void text(const char* name, std::string& value) override { json_[name] = value; }
   void pair(const char* name, std::array<int64_t, 2>& value, Range) override { json_[name] = value; }
+  void lists(const char* name, std::vector<std::vector<int64_t>>& value, Range) override { json_[name] = value; }
   std::unique_ptr<StepFields> group(const char* name) override { return std::make_unique<FieldWriter>(json_[name]); }
 
  private:
@@ -84,11 +90,13 @@ Json to_json(const Program& p) {
   Json buffers = Json::array(), steps = Json::array();
   for (const Buffer& b : p.buffers) buffers.push_back(to_json(b));
   for (const Step& s : p.steps) steps.push_back(to_json(s));
-  return {{"input", p.sample},
-          {"classes", p.classes},
-          {"arena", p.arena_elements},
-          {"buffers", std::move(buffers)},
-          {"steps", std::move(steps)}};
+  Json json{{"input", p.sample},
+            {"classes", p.classes},
+            {"arena", p.arena_elements},
+            {"buffers", std::move(buffers)},
+            {"steps", std::move(steps)}};
+  if (p.state_elements > 0) json["state"] = p.state_elements;
+  return json;
 }
 
 // ---- Reading: every value is asked for by its type, and nlohmann's exceptions become one line
@@ -125,7 +133,7 @@ Buffer buffer_of(const Json& json) {
   if (found == std::end(kBufferKinds)) throw std::runtime_error("no buffer is of kind " + in_quotes(kind));
   b.kind = static_cast<Buffer::Kind>(found - std::begin(kBufferKinds));
   b.elements = read_integer(json.at("elements"), 1, kMost, "elements");
-  if (b.kind == Buffer::Kind::arena) b.offset = read_integer(json.at("offset"), 0, kMost, "offset");
+  if (has_place(b)) b.offset = read_integer(json.at("offset"), 0, kMost, "offset");
   if (b.kind == Buffer::Kind::tensor) b.tensor = json.at("tensor").get<std::string>();
   return b;
 }
@@ -165,6 +173,16 @@ class FieldReader final : public StepFields {
     const Json& list = json_.at(name);
     if (!list.is_array() || list.size() != 2) throw std::runtime_error(fmt::format("{} must be two integers", name));
     for (size_t i = 0; i < 2; ++i) value[i] = read_integer(list[i], range.least, range.most, name);
+  }
+  void lists(const char* name, std::vector<std::vector<int64_t>>& value, Range range) override {
+    value.clear();
+    size_t count = 0;
+    for (const Json& inner : list(json_.at(name), name)) {
+      std::vector<int64_t>& numbers = value.emplace_back();
+      count += list(inner, name).size();
+      if (count > kMostListed) throw std::runtime_error(fmt::format("{} must be up to {} integers", name, kMostListed));
+      for (const Json& item : inner) numbers.push_back(read_integer(item, range.least, range.most, name));
+    }
   }
   std::unique_ptr<StepFields> group(const char* name) override { return std::make_unique<FieldReader>(json_.at(name)); }
 
@@ -208,9 +226,11 @@ void bind_tensor(Buffer& b, std::span<const TensorView> tensors) {
 std::vector<int64_t> sample_of(const Json& json) {
   constexpr int64_t kMostChannels = 4096, kMostSide = 16384, kMostValues = int64_t{1} << 28;
   std::vector<int64_t> sample = integers(json, "input");
+  if (sample.size() == 1 && sample[0] >= 1 && sample[0] <= kMostTokens) return sample;
   const auto within = [](int64_t size) { return size >= 1 && size <= kMostSide; };
   if ((sample.size() != 3 && sample.size() != 4) || sample[0] > kMostChannels || !std::ranges::all_of(sample, within))
-    throw std::runtime_error("input must be channels, height and width, or channels, frames, height and width");
+    throw std::runtime_error(
+        "input must be channels, height and width, or channels, frames, height and width, or a number of tokens");
   if (checked_product(sample) > kMostValues)
     throw std::runtime_error(
         fmt::format("an input of {} values, accepted are up to {}", fmt::join(sample, " x "), kMostValues));
@@ -222,6 +242,7 @@ Program program_of(const Json& json, std::span<const TensorView> tensors) {
   p.sample = sample_of(json.at("input"));
   p.classes = read_integer(json.at("classes"), 1, 1 << 24, "classes");
   p.arena_elements = read_integer(json.at("arena"), 0, kMost, "arena");
+  if (json.contains("state")) p.state_elements = read_integer(json["state"], 0, kMost, "state");
   const Json &buffers = list(json.at("buffers"), "buffers"), &steps = list(json.at("steps"), "steps");
   p.buffers.reserve(buffers.size());
   p.steps.reserve(steps.size());
@@ -250,8 +271,12 @@ void check_format(const TensorMetadata& metadata) {
 
 /// All are one model at several sizes: what one takes and gives holds for all.
 void check_alike(const std::vector<Program>& programs) {
+  if (programs.front().tokens() > 0 && std::ranges::none_of(programs, [](const Program& p) { return p.tokens() == 1; }))
+    throw std::runtime_error("it takes tokens, and has no steps for one of them");
   const Program& first = programs.front();
   for (const Program& p : programs) {
+    if ((p.tokens() > 0) != (first.tokens() > 0) || p.state_elements != first.state_elements)
+      throw std::runtime_error("its programs differ in what they keep from call to call");
     if (p.channels() == first.channels() && p.frames() == first.frames() && p.classes == first.classes) continue;
     throw std::runtime_error("its programs differ in channels, frames or classes");
   }

@@ -65,7 +65,7 @@ struct Node {
 
 struct Graph {
   std::vector<Value> values;
-  std::vector<ValueId> inputs;   ///< images [B,C,h,w] or clips [B,C,T,h,w]
+  std::vector<ValueId> inputs;   ///< images [B,C,h,w], clips [B,C,T,h,w], or the next tokens [n] of a decoder
   std::vector<ValueId> outputs;  ///< logits [B,classes]
   std::vector<Node> nodes;
 

@@ -32,14 +32,14 @@ Sum sum_of(const Program& program) {
 Requirements requirements(const Program& program) { return requirements(std::span(&program, 1)); }
 
 Requirements requirements(std::span<const Program> programs) {
-  Checked arena = 0, work = 0, scratch = 0, kept = 0;
+  Checked arena = 0, state = 0, work = 0, scratch = 0, kept = 0;
   for (const Program& program : programs) {
     const Sum sum = sum_of(program);
-    arena = std::max<Checked>(arena, program.arena_elements);
+    arena = std::max<Checked>(arena, program.arena_elements), state = std::max<Checked>(state, program.state_elements);
     work = std::max(work, sum.work), scratch = std::max(scratch, sum.scratch);
     kept += sum.kept;
   }
-  return {(arena * kFloat + scratch + kept).value(), work.value()};
+  return {((arena + state) * kFloat + scratch + kept).value(), work.value()};
 }
 
 void check_limits(const Requirements& needed, const Limits& limits) {

@@ -12,7 +12,7 @@ namespace fib::engine {
 
 /// Of one sample. Memory is counted beside the file, which is mapped.
 struct Requirements {
-  int64_t memory = 0;  ///< bytes: arena, sample and logits, supports of attention, scratch of each thread
+  int64_t memory = 0;  ///< bytes: arena, state, sample and logits, supports of attention, scratch of each thread
   int64_t work = 0;    ///< multiply-adds, or what takes as long
 };
 
@@ -24,7 +24,7 @@ struct Limits {
 
 /// Of one program. Throws std::overflow_error where the numbers do not fit 63 bits.
 Requirements requirements(const Program& program);
-/// Of programs that share an arena and are loaded together: memory of all, work of the largest.
+/// Of programs that share an arena and a state and are loaded together: memory of all, work of the largest.
 Requirements requirements(std::span<const Program> programs);
 
 /// Throws std::runtime_error that says what is needed and what is granted.

@@ -52,6 +52,12 @@ Operand Lowerer::fresh_like(const Operand& o, const std::vector<int64_t>& shape)
                         o.sizes.size() == shape.size() ? o.strides : dense(0, shape).strides);
 }
 
+Operand Lowerer::state(const std::vector<int64_t>& shape) {
+  const int64_t elements = product_of(shape), offset = program_.state_elements;
+  program_.state_elements += (elements + 15) / 16 * 16;  // a cache line
+  return dense(add_buffer({Buffer::Kind::state, elements, offset, {}, TensorType::f32}), shape);
+}
+
 std::string Lowerer::name(ValueId id) const {
   return value(id).name.empty() ? fmt::format("constant.{}", id) : value(id).name;
 }
@@ -119,10 +125,12 @@ Operand Lowerer::as_rows(const Operand& o) {
 void Lowerer::open_input() {
   const ValueId input = graph_.inputs.at(0);
   const std::vector<int64_t> one = shape(input);
-  if ((one.size() != 4 && one.size() != 5) || one[0] != 1)
-    throw std::invalid_argument(fmt::format(
-        "a model must take images [B,C,h,w] or clips [B,C,T,h,w], this one takes {}", to_string(graph_.shape(input))));
-  program_.sample.assign(one.begin() + 1, one.end());
+  const bool tokens = one.size() == 1 && !graph_.shape(input)[0].batched;
+  if (!tokens && ((one.size() != 4 && one.size() != 5) || one[0] != 1))
+    throw std::invalid_argument(
+        fmt::format("a model must take images [B,C,h,w], clips [B,C,T,h,w] or tokens [n], this one takes {}",
+                    to_string(graph_.shape(input))));
+  program_.sample.assign(one.begin() + (tokens ? 0 : 1), one.end());
   set(input, dense(add_buffer({Buffer::Kind::input, product_of(one), 0, {}, TensorType::f32}), one));
 }
 

@@ -69,7 +69,7 @@ void Lowerer::pack_layer(Layer& layer, const std::string& called, std::span<cons
 
 Precision Lowerer::precision_for(int64_t rows, int64_t depth) const {
   const bool can = precision_ != Precision::int8 || depth <= kMaxInt8Depth;
-  return rows > 1 && can ? precision_ : Precision::f32;
+  return (rows > 1 || program_.tokens() > 0) && can ? precision_ : Precision::f32;
 }
 
 bool Lowerer::leave_norm_to_linear(size_t n) {

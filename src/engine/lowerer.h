@@ -31,6 +31,8 @@ class Lowerer {
   Operand fresh(const std::vector<int64_t>& shape);
   /// A new array of this shape whose dimensions lie in memory in the same order as those of `o`.
   Operand fresh_like(const Operand& o, const std::vector<int64_t>& shape);
+  /// An array that is kept from call to call, the same one in all programs that ask in the same order.
+  Operand state(const std::vector<int64_t>& shape);
   /// Numbers that the file will hold.
   Operand floats(const std::string& called, std::span<const float> values);
 
@@ -89,7 +91,8 @@ class Lowerer {
   /// x + product, where x has been computed and lies in rows.
   void fuse_residual(Fused& fused);
   Input input_of(const Node& node);
-  /// Low precision is for layers with many rows: a classifier stays in float32.
+  /// Low precision is for layers with many rows: a classifier of images stays in float32. What decoders take is time to
+  /// read the weights.
   Precision precision_for(int64_t rows, int64_t depth) const;
   Layer layer_of(const Node& node, int64_t rows);
   /// The weights, and of int8 the scale.

@@ -43,20 +43,22 @@ enum class Op {
   add,         ///< (a, b); broadcast as in NumPy, so are sub and mul
   sub,
   mul,
-  mean,          ///< (x); Axes, which are dropped
-  reshape,       ///< (x) to the shape of the output
-  permute,       ///< (x); Permute
-  slice,         ///< (x); Slice
-  concat,        ///< (x, y, ...); Axis
-  roll,          ///< (x); Roll
-  expand,        ///< (x) to the shape of the output, where x has ones
-  attention,     ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
-                 ///< Attention
-  plan_merging,  ///< (keys [n,H,T,d]) -> [n,T], each token's place afterwards; TokenPlan. Places are whole numbers
-  plan_keeping,  ///< (scores [n,T - cls]) -> [n,T]; TokenPlan
-  merge_tokens,  ///< (x [n,T,D], plan [n,T], weights? [n,T]) -> [n,U,D]; TokenMerge
-  take_tokens,   ///< (x [n,T,D], index [n,U]) -> [n,U,D]
-  tell_tokens,   ///< (owner [n,S]) -> [n,T] or [n,S]; TokenFacts
+  mean,              ///< (x); Axes, which are dropped
+  reshape,           ///< (x) to the shape of the output
+  permute,           ///< (x); Permute
+  slice,             ///< (x); Slice
+  concat,            ///< (x, y, ...); Axis
+  roll,              ///< (x); Roll
+  expand,            ///< (x) to the shape of the output, where x has ones
+  attention,         ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
+                     ///< Attention
+  plan_merging,      ///< (keys [n,H,T,d]) -> [n,T], each token's place afterwards; TokenPlan. Places are whole numbers
+  plan_keeping,      ///< (scores [n,T - cls]) -> [n,T]; TokenPlan
+  merge_tokens,      ///< (x [n,T,D], plan [n,T], weights? [n,T]) -> [n,U,D]; TokenMerge
+  take_tokens,       ///< (x [n,T,D], index [n,U]) -> [n,U,D]
+  tell_tokens,       ///< (owner [n,S]) -> [n,T] or [n,S]; TokenFacts
+  embedding,         ///< (tokens [n], table [V,D], places? [P,D]) -> [n,D]: a row for each token, and that of its place
+  cached_attention,  ///< (qkv [n,3·H·d]) of the next n tokens of a sequence -> [n,H·d]; CachedAttention
 };
 
 /// What a step of a program may be. Operands are named by their roles.
@@ -78,7 +80,11 @@ enum class StepKind {
   merge_tokens,
   take_tokens,
   tell_tokens,
-  row_blocks  ///< linear layers on one block of rows after the other; RowBlocks and a body
+  embedding,         ///< out [n,D] = rows of y [V,D] that the tokens x [n] name, plus those of residual [P,D] from the
+                     ///< position on
+  cached_attention,  ///< out [n,H,d] of the next tokens q, k, v [n,H,d]: k and v go into the rings keys and values
+                     ///< [H,R,d], which are read at the distances of each head; CachedAttention
+  row_blocks         ///< linear layers on one block of rows after the other; RowBlocks and a body
 };
 
 // ---- Attributes ----------------------------------------------------------------------------------------------------
@@ -159,6 +165,17 @@ struct TokenFacts {
   friend bool operator==(const TokenFacts&, const TokenFacts&) = default;
 };
 
+/// Position p of a sequence lies in row p mod R of the cache. A head looks back at its distances, ascending, 0 being
+/// the token itself; no distances at all: at everything that the cache holds.
+struct CachedAttention {
+  int64_t heads = 1, head_dim = 1;
+  int64_t rows = 1;        ///< R
+  double scale = 1;        ///< of scores
+  double rotary_base = 0;  ///< 0: positions are not rotary
+  std::vector<std::vector<int64_t>> distances;
+  friend bool operator==(const CachedAttention&, const CachedAttention&) = default;
+};
+
 /// Of convolutions and pools as steps.
 struct Window {
   std::array<int64_t, 2> kernel{1, 1}, stride{1, 1}, padding{0, 0};
@@ -225,17 +242,18 @@ struct StepType {
 
 /// Each in its file of operators/: row_blocks, linear, matmul, max_pool2d, softmax and attention in those of their
 /// names, conv2d and depthwise in convolution.cpp, gelu, sigmoid and relu in unary.cpp, add, sub and mul in binary.cpp,
-/// layer_norm and mean in reductions.cpp, reshape to expand and copy in views.cpp,
-/// plan_merging to tell_tokens in tokens.cpp.
+/// layer_norm and mean in reductions.cpp, reshape to expand and copy in views.cpp, plan_merging to tell_tokens in
+/// tokens.cpp, embedding and cached_attention in those of their names.
 namespace operators {
 extern const Operator linear, matmul, conv2d, max_pool2d, layer_norm, softmax, gelu, sigmoid, relu, add, sub, mul, mean,
     reshape, permute, slice, concat, roll, expand, attention, plan_merging, plan_keeping, merge_tokens, take_tokens,
-    tell_tokens;
+    tell_tokens, embedding, cached_attention;
 }  // namespace operators
 
 namespace steps {
 extern const StepType linear, attention, layer_norm, unary, binary, softmax, mean, copy, matmul, conv2d, depthwise,
-    max_pool2d, plan_merging, plan_keeping, merge_tokens, take_tokens, tell_tokens, row_blocks;
+    max_pool2d, plan_merging, plan_keeping, merge_tokens, take_tokens, tell_tokens, embedding, cached_attention,
+    row_blocks;
 }  // namespace steps
 
 struct OperatorRow {
@@ -268,6 +286,8 @@ inline constexpr OperatorRow kOperators[] = {
     {Op::merge_tokens, &operators::merge_tokens},
     {Op::take_tokens, &operators::take_tokens},
     {Op::tell_tokens, &operators::tell_tokens},
+    {Op::embedding, &operators::embedding},
+    {Op::cached_attention, &operators::cached_attention},
 };
 
 struct StepRow {
@@ -292,6 +312,8 @@ inline constexpr StepRow kSteps[] = {
     {StepKind::merge_tokens, &steps::merge_tokens},
     {StepKind::take_tokens, &steps::take_tokens},
     {StepKind::tell_tokens, &steps::tell_tokens},
+    {StepKind::embedding, &steps::embedding},
+    {StepKind::cached_attention, &steps::cached_attention},
     {StepKind::row_blocks, &steps::row_blocks},
 };
 

@@ -11,8 +11,9 @@
 namespace fib::engine {
 namespace {
 
-constexpr const char* kRoleNames[kRoles] = {
-    "x", "y", "q", "k", "v", "weights", "scale", "bias", "residual", "norm_weights", "norm_bias", "scratch", "out"};
+constexpr const char* kRoleNames[kRoles] = {"x",         "y",     "q",      "k",        "v",
+                                            "weights",   "scale", "bias",   "residual", "norm_weights",
+                                            "norm_bias", "keys",  "values", "scratch",  "out"};
 
 constexpr size_t kMostDimensions = 8;
 
@@ -44,21 +45,24 @@ class ProgramChecker {
       if (!fact) throw std::runtime_error(fmt::format("buffer {}: {}", i, what));
     };
     int64_t inputs = 0, outputs = 0;
-    if (program_.arena_elements < 0 || program_.arena_elements > kMostElements)
-      throw std::runtime_error(
-          fmt::format("an arena of {} numbers, accepted are up to {}", program_.arena_elements, kMostElements));
+    for (const auto& [what, elements] :
+         {std::pair{"an arena", program_.arena_elements}, {"a state", program_.state_elements}})
+      if (elements < 0 || elements > kMostElements)
+        throw std::runtime_error(fmt::format("{} of {} numbers, accepted are up to {}", what, elements, kMostElements));
     for (size_t i = 0; i < program_.buffers.size(); ++i) {
       const Buffer& b = program_.buffers[i];
       good(b.elements >= 1 && b.elements <= kMostElements, i, "its size cannot be");
       good(b.kind == Buffer::Kind::tensor || b.type == TensorType::f32, i, "only tensors are not float32");
       if (b.kind == Buffer::Kind::arena)
         good(b.offset >= 0 && b.offset <= program_.arena_elements - b.elements, i, "it lies outside the arena");
+      if (b.kind == Buffer::Kind::state)
+        good(b.offset >= 0 && b.offset <= program_.state_elements - b.elements, i, "it lies outside the state");
       inputs += b.kind == Buffer::Kind::input;
       outputs += b.kind == Buffer::Kind::output;
       if (b.kind == Buffer::Kind::input)
         good(b.elements == program_.sample_elements(), i, "it is not the size of a sample");
       if (b.kind == Buffer::Kind::output) good(b.elements == program_.classes, i, "it is not as long as the logits");
-      written_[i] = b.kind == Buffer::Kind::input || b.kind == Buffer::Kind::tensor;
+      written_[i] = b.kind != Buffer::Kind::arena && b.kind != Buffer::Kind::output;
     }
     if (inputs != 1 || outputs != 1)
       throw std::runtime_error(fmt::format("{} inputs and {} outputs, accepted is one each", inputs, outputs));
@@ -84,6 +88,8 @@ class ProgramChecker {
     step.require(in_body || o.advance == 0, "{} moves from block to block, outside of blocks", name);
     check_reach(step, o, name);
     const Buffer& b = step.buffer(role);
+    step.require((b.kind == Buffer::Kind::state) == (role == Role::keys || role == Role::values),
+                 "{} {} be what is kept from call to call", name, b.kind == Buffer::Kind::state ? "cannot" : "must");
     if (role == Role::out || role == Role::scratch) {
       check_distinct(step, o, name);
       step.require(b.kind == Buffer::Kind::arena || (role == Role::out && b.kind == Buffer::Kind::output),

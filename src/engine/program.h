@@ -26,11 +26,12 @@ struct Buffer {
     input,   ///< one sample
     output,  ///< its logits
     arena,   ///< what is computed in between; several share memory if their times do not overlap
-    tensor   ///< of the file
+    tensor,  ///< of the file
+    state    ///< what a decoder keeps from call to call, zeros at first
   };
   Kind kind = Kind::arena;
   int64_t elements = 0;
-  int64_t offset = 0;  ///< in the arena
+  int64_t offset = 0;  ///< in the arena, or in the state
   std::string tensor;  ///< name in the file
   TensorType type = TensorType::f32;
 };
@@ -47,8 +48,8 @@ struct Operand {
 };
 
 /// What an operand is for.
-enum class Role { x, y, q, k, v, weights, scale, bias, residual, norm_weights, norm_bias, scratch, out };
-inline constexpr size_t kRoles = 13;
+enum class Role { x, y, q, k, v, weights, scale, bias, residual, norm_weights, norm_bias, keys, values, scratch, out };
+inline constexpr size_t kRoles = 15;
 
 struct Step {
   StepKind kind = StepKind::copy;
@@ -78,16 +79,18 @@ void for_operands(const Step& step, const Visit& visit) {
 
 /// The steps for samples of one size.
 struct Program {
-  std::vector<int64_t> sample;  ///< what goes in: an image [C,h,w], or a clip [C,T,h,w]
+  std::vector<int64_t> sample;  ///< what goes in: an image [C,h,w], a clip [C,T,h,w], or a decoder's next tokens [n]
   int64_t classes = 0;
   int64_t arena_elements = 0;
+  int64_t state_elements = 0;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
 
-  int64_t channels() const { return sample.front(); }
+  int64_t tokens() const { return sample.size() == 1 ? sample[0] : 0; }  ///< 0: it takes images or clips
+  int64_t channels() const { return tokens() > 0 ? 0 : sample.front(); }
   int64_t frames() const { return sample.size() == 4 ? sample[1] : 0; }  ///< of a clip; 0: it takes images
-  int64_t height() const { return sample[sample.size() - 2]; }
-  int64_t width() const { return sample.back(); }
+  int64_t height() const { return tokens() > 0 ? 0 : sample[sample.size() - 2]; }
+  int64_t width() const { return tokens() > 0 ? 0 : sample.back(); }
   int64_t sample_elements() const;
 };
 
@@ -109,6 +112,7 @@ void check_program(const Program& program);
 class Memory {
  public:
   std::vector<std::byte*> base;  ///< by buffer
+  int64_t position = 0;          ///< of a decoder: tokens before those of this call
 
   template <class T>
   T* values(const Operand& o) const {

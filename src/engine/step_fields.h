@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/program.h"
 
@@ -30,6 +31,7 @@ class StepFields {
   virtual void flag(const char* name, bool& value) = 0;
   virtual void text(const char* name, std::string& value) = 0;
   virtual void pair(const char* name, std::array<int64_t, 2>& value, Range range) = 0;
+  virtual void lists(const char* name, std::vector<std::vector<int64_t>>& value, Range range) = 0;
   /// Fields under a name of their own.
   virtual std::unique_ptr<StepFields> group(const char* name) = 0;
 };

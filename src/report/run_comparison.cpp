@@ -19,9 +19,12 @@ namespace fib::report {
 namespace {
 
 std::string judged(const RunRecord& run, const RunRecord& first) {
-  const double points = 100 * (run.test_score - first.test_score);
-  if (std::abs(points) < 0.05) return "is as good";
-  return fmt::format("is {:.1f} points {}", std::abs(points), points > 0 ? "better" : "worse");
+  const training::MetricStyle style = training::metric_style(run.score);
+  const double gained = run.score_scale() * (run.test_score - first.test_score) * (run.lower_is_better() ? -1 : 1);
+  if (std::abs(gained) < (style.percent ? 0.05 : 0.0005)) return "is as good";
+  const char* const how = gained > 0 ? "better" : "worse";
+  return style.percent ? fmt::format("is {:.1f} points {}", std::abs(gained), how)
+                       : fmt::format("is {:.3f} {} by its {}", std::abs(gained), how, style.label);
 }
 
 /// On one machine, as far as is known.

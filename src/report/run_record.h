@@ -26,6 +26,7 @@ struct RunRecord {
   double epochs = 0;
   std::string score = "top1";  ///< the figure that the run is judged by
   double test_score = 0;
+  bool lower_is_better() const { return score == "loss" || score == "mse"; }
   double train_seconds = 0;
   double samples_per_second = 0;  ///< of training; 0: not known, as where a resumed run had no step left
   double step_ms = 0, attention_ms = 0;

@@ -4,6 +4,7 @@
 // symbol at each of them, so no command for images takes one.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ const std::vector<DecoderRow>& decoders();
 /// Throws std::invalid_argument with the nearest name and the list for an unknown one.
 const DecoderRow& find_decoder(const std::string& name);
 
+inline constexpr double kRotaryBase = 10000;
+inline constexpr double kNormEps = 1e-5;  ///< of layer norms
+
 struct DecoderOptions {
   AttentionSpec attention{"full", {}};
   std::optional<int64_t> context = {};  ///< the row's unless given
@@ -44,6 +48,8 @@ struct DecoderDimensions {
   std::vector<CausalLayer> layers;
 
   int64_t head_dim() const { return row.width / row.heads; }
+  /// What scores of queries and keys are multiplied by.
+  double score_scale() const { return 1 / std::sqrt(static_cast<double>(head_dim())); }
   /// Of what causal layers could form, the mean of all layers.
   double pruning_ratio() const;
 };

@@ -17,6 +17,13 @@ class GraphBuilder {
     graph.inputs = {id};
     return id;
   }
+  /// Nothing in a decoder's graph counts samples.
+  ValueId tokens(int64_t count) {
+    counts_samples_ = false;
+    const ValueId id = add_value("tokens", {{count}}, nullptr);
+    graph.inputs = {id};
+    return id;
+  }
   /// Numbers that are different everywhere and about `scale` large.
   ValueId constant(const std::string& name, const std::vector<int64_t>& sizes, double scale) {
     Shape shape;
@@ -45,9 +52,9 @@ class GraphBuilder {
   }
 
  private:
-  static Shape per_sample(const std::vector<int64_t>& sizes) {
+  Shape per_sample(const std::vector<int64_t>& sizes) const {
     Shape shape;
-    for (int64_t size : sizes) shape.push_back({size, shape.empty()});
+    for (int64_t size : sizes) shape.push_back({size, counts_samples_ && shape.empty()});
     return shape;
   }
   ValueId add_value(const std::string& name, const Shape& shape, std::shared_ptr<const float> data) {
@@ -55,6 +62,7 @@ class GraphBuilder {
     return static_cast<ValueId>(graph.values.size() - 1);
   }
   int seed_ = 0;
+  bool counts_samples_ = true;
 };
 
 }  // namespace
@@ -142,6 +150,26 @@ Graph of_clips() {
              {2, 16, 2, 2}, Conv2d{{4, 4}, {0, 0}, 1});
   const ValueId by_frame = b.node(Op::reshape, {b.node(Op::mean, {seen}, {2, 16}, Axes{{2, 3}})}, {1, 2, 16});
   b.graph.outputs = {b.linear("head", b.node(Op::mean, {by_frame}, {1, 16}, Axes{{1}}), {1, 16}, 16, 3)};
+  return b.graph;
+}
+
+Graph decoder(int64_t count, const DecoderShape& shape) {
+  GraphBuilder b;
+  constexpr int64_t kDim = 24, kHidden = 32, kSymbols = 19, kHeads = 2;
+  const std::vector<int64_t> sizes{count, kDim};
+  const ValueId tokens = b.tokens(count), table = b.constant("symbols", {kSymbols, kDim}, 1);
+  const ValueId places = shape.rotary ? kNoValue : b.constant("positions", {40, kDim}, 0.7);
+  const ValueId x = b.node(Op::embedding, {tokens, table, places}, sizes);
+  CachedAttention layer{kHeads, kDim / kHeads, shape.rows, 0.6, shape.rotary ? 100.0 : 0.0, {{1, 2, 5, 13}, {0, 4, 7}}};
+  if (shape.everything) layer.distances.clear();
+  const ValueId qkv = b.linear("qkv", b.norm("norm1", x, sizes), sizes, kDim, 3 * kDim);
+  const ValueId mixed = b.node(Op::cached_attention, {qkv}, sizes, layer);
+  const ValueId y = b.node(Op::add, {x, b.linear("proj", mixed, sizes, kDim, kDim)}, sizes);
+  const ValueId bent =
+      b.node(Op::gelu, {b.linear("fc1", b.norm("norm2", y, sizes), sizes, kDim, kHidden)}, {count, kHidden});
+  const ValueId z = b.node(Op::add, {y, b.linear("fc2", bent, {count, kHidden}, kHidden, kDim)}, sizes);
+  const ValueId last = b.node(Op::slice, {b.norm("norm", z, sizes)}, {1, kDim}, Slice{0, count - 1});
+  b.graph.outputs = {b.linear("head", last, {1, kDim}, kDim, kSymbols)};
   return b.graph;
 }
 

@@ -23,4 +23,11 @@ engine::Graph mlp(int64_t side);
 /// A convolution over the frames of clips [3,2,8,8], and their mean; 3 classes.
 engine::Graph of_clips();
 
+struct DecoderShape {
+  bool rotary = false, everything = false;
+  int64_t rows = 48;  ///< of the caches
+};
+/// One block over the next `tokens` of a sequence, 19 symbols: the logits of the last one.
+engine::Graph decoder(int64_t tokens, const DecoderShape& shape = {});
+
 }  // namespace fib::test

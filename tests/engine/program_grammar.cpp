@@ -105,6 +105,12 @@ class Grammar {
     s.at(Role::scratch) = operand(arena(), {elements}, true);
   }
 
+  Operand kept(const std::vector<int64_t>& sizes) {
+    const int64_t elements = often() ? one_of<int64_t>({16, 256, 4096}) : odd_size();
+    program_.state_elements = std::max(program_.state_elements, often() ? elements : odd_size());
+    return operand(buffer(Buffer::Kind::state, elements), sizes, often());
+  }
+
   void add_step() {
     Step s;
     s.kind = often() ? static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::row_blocks)))
@@ -141,6 +147,10 @@ class Grammar {
       case StepKind::depthwise:
       case StepKind::max_pool2d:
         return window(s);
+      case StepKind::embedding:
+        return embedding(s);
+      case StepKind::cached_attention:
+        return cached_attention(s);
       case StepKind::mean: {
         const int64_t rows = size();
         read(s, Role::x, {rows, size(), size()});
@@ -206,6 +216,27 @@ class Grammar {
     s.attributes = engine::TokenFacts{fact, tokens, 1, height, width};
     read(s, Role::x, {n, first});
     write(s, {n, fact == std::string("slot_bias") ? first : tokens});
+  }
+  void embedding(Step& s) {
+    const int64_t tokens = size(), channels = size();
+    read(s, Role::x, {tokens});
+    read(s, Role::y, {size(), channels});
+    if (!often()) read(s, Role::residual, {size(), channels});
+    write(s, {tokens, channels});
+  }
+  void cached_attention(Step& s) {
+    engine::CachedAttention a;
+    a.heads = size(), a.head_dim = size(), a.rows = often() ? one_of<int64_t>({1, 4, 16}) : odd_size();
+    a.rotary_base = one_of<double>({0, 0, 10000, -1, 1e300});
+    const int64_t heads = often() ? std::clamp<int64_t>(a.heads, 0, 16) : one_of<int64_t>({0, 1, 2});
+    for (int64_t h = 0; h < heads; ++h)
+      a.distances.push_back(often() ? std::vector<int64_t>{0} : std::vector<int64_t>{0, often() ? 3 : odd_size()});
+    const std::vector<int64_t> tokens{size(), a.heads, a.head_dim}, cache{a.heads, a.rows, a.head_dim};
+    for (const Role role : {Role::q, Role::k, Role::v}) read(s, role, tokens);
+    for (const Role role : {Role::keys, Role::values}) s.at(role) = kept(cache);
+    if (!often()) s.at(one_of({Role::keys, Role::q})).buffer = one_of({input_, output_, arena()});
+    write(s, tokens);
+    s.attributes = a;
   }
   void matmul(Step& s) {
     const int64_t m = size(), k = size(), n = size();
@@ -282,6 +313,17 @@ class Bounds {
     for (size_t d = 0; d < o.sizes.size(); ++d) last += (Wide{o.sizes[d]} - 1) * o.strides[d];
     need(s, role, last + 1);
   }
+  /// A row of each distance, for every head.
+  void cache(const Step& s) {
+    const auto& a = s.as<engine::CachedAttention>();
+    const Wide all = Wide{a.heads} * a.rows * a.head_dim;
+    need(s, Role::keys, all), need(s, Role::values, all);
+    if (!a.distances.empty() && static_cast<int64_t>(a.distances.size()) < a.heads) found_ = "heads without distances";
+    for (const auto& head : a.distances) {
+      for (const int64_t distance : head)
+        if (distance >= a.rows) found_ = fmt::format("distance {} of {} rows", distance, a.rows);
+    }
+  }
   static Wide panels(Wide columns) { return (columns + 15) / 16 * 16; }
 
   void packed(const Step& s) {
@@ -294,6 +336,7 @@ class Bounds {
       need(s, Role::scale, panels(out[1]));
       if (int8) need(s, Role::scratch, x[0] * (depth / 2 + 1));
     }
+    if (s.kind == StepKind::cached_attention) cache(s);
     if (s.kind == StepKind::layer_norm) need(s, Role::weights, x[1]), need(s, Role::bias, x[1]);
     const engine::Window window = s.attributes.get<engine::Window>() ? s.as<engine::Window>() : engine::Window{};
     const Wide taps = Wide{window.kernel[0]} * window.kernel[1];

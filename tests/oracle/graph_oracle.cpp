@@ -155,7 +155,48 @@ class Evaluation {
           const auto& a = node_->as<engine::TokenFacts>();
           return oracle_fact(a.fact, sample(in(0), b), a.tokens, a.cls, a.width);
         });
+      case Op::embedding:
+        return embedding(out);
+      case Op::cached_attention:
+        return cached_attention(out);
     }
+  }
+
+  void embedding(Array& out) const {
+    for_each_index(out.sizes, [&](const Index& i) {
+      at(out, i) = at(in(1), {static_cast<int64_t>(at(in(0), {i[0]})), i[1]}) + (has(2) ? at(in(2), i) : 0);
+    });
+  }
+
+  /// Of the first tokens of a sequence: a cache has not begun to forget.
+  void cached_attention(Array& out) const {
+    const auto& a = node_->as<engine::CachedAttention>();
+    const int64_t width = a.heads * a.head_dim, half = a.head_dim / 2;
+    // Channel c of head h of q (0), k (1) or v (2), turned to its place.
+    const auto part = [&](int64_t which, int64_t t, int64_t h, int64_t c) {
+      const auto plain = [&](int64_t channel) { return at(in(0), {t, which * width + h * a.head_dim + channel}); };
+      if (which == 2 || a.rotary_base == 0) return plain(c);
+      const double angle = static_cast<double>(t) * std::pow(a.rotary_base, -2.0 * static_cast<double>(c % half) /
+                                                                                static_cast<double>(a.head_dim));
+      return plain(c) * std::cos(angle) + (c < half ? -plain(c + half) : plain(c - half)) * std::sin(angle);
+    };
+    for_each_index({in(0).sizes[0], a.heads}, [&](const Index& i) {
+      const int64_t t = i[0], h = i[1];
+      std::vector<int64_t> keys;
+      for (int64_t key = 0; key <= t; ++key) {
+        const auto& head = a.distances.empty() ? std::vector<int64_t>{t - key} : a.distances[static_cast<size_t>(h)];
+        if (std::ranges::count(head, t - key) > 0) keys.push_back(key);
+      }
+      double sum = 0;
+      for (const int64_t key : keys) {
+        double score = 0;
+        for (int64_t c = 0; c < a.head_dim; ++c) score += part(0, t, h, c) * part(1, key, h, c);
+        const double weight = std::exp(a.scale * score);
+        sum += weight;
+        for (int64_t c = 0; c < a.head_dim; ++c) at(out, {t, h * a.head_dim + c}) += weight * part(2, key, h, c);
+      }
+      for (int64_t c = 0; c < a.head_dim && sum > 0; ++c) at(out, {t, h * a.head_dim + c}) /= sum;
+    });
   }
 
   void linear(Array& out) const {

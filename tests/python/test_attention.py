@@ -123,6 +123,36 @@ class Operator(unittest.TestCase):
         q = torch.empty(2, 3, 31, 8, device="meta")
         self.assertEqual(fibottention.attention(q, q, q, 2, 9).shape, q.shape)
 
+    def test_with_a_cache_equals_the_whole_sequence_token_by_token(self):
+        q, k, v = torch.randn(3, 2, 3, 60, 8)
+        # Of windows 1 and 2 all heads but the first have one offset alone, beyond their window.
+        for wmax, options in ((21, {}), (21, {"modified": True}), (21, {"layer": 3}), (21, {"scale": 0.3}), (2, {})):
+            options = {"wmin": 1, "wmax": wmax, "cls": 0, "causal": True, **options}
+            whole = fibottention.attention(q, k, v, **options)
+            one_by_one, in_parts = fibottention.Cache(), fibottention.Cache()
+            for t in range(60):
+                now = fibottention.attention(*(x[:, :, t:t + 1] for x in (q, k, v)), cache=one_by_one, **options)
+                torch.testing.assert_close(now, whole[:, :, t:t + 1], rtol=0, atol=1e-5)
+            parts = [fibottention.attention(*(x[:, :, a:b] for x in (q, k, v)), cache=in_parts, **options)
+                     for a, b in ((0, 7), (7, 50), (50, 60))]
+            torch.testing.assert_close(torch.cat(parts, 2), whole, rtol=0, atol=1e-5)
+            self.assertLessEqual(one_by_one.rows, 22)
+            self.assertEqual(one_by_one.position, 60)
+
+    def test_names_what_a_cache_refuses(self):
+        q, cache = torch.randn(1, 3, 1, 4), fibottention.Cache()
+        fibottention.attention(q, q, q, 1, 9, cls=0, causal=True, cache=cache)
+        causal = {"cls": 0, "causal": True}
+        wide, grad = torch.randn(1, 3, 1, 5), q.clone().requires_grad_()
+        bad = [((q, q, q, 1, 9), {"cls": 0}, "causal=True"), ((q, q, q, 1, 9), {"causal": True}, "cls=0"),
+               ((q, q, q, 1, 8), causal, "the cache is of"), ((q, wide, q, 1, 9), causal, "as many tokens"),
+               ((wide, wide, wide, 1, 9), causal, "the cache is of"), ((grad, q, q, 1, 9), causal, "no_grad"),
+               ((q[0], q, q, 1, 9), causal, r"\[3, 1, 4\]")]
+        for arguments, options, message in bad:
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                fibottention.attention(*arguments, **options, cache=cache)
+        self.assertEqual(cache.position, 1)
+
     def test_refuses_a_second_derivative(self):
         q = draw(1, 3, 9, 4, requires_grad=True)
         grad, = torch.autograd.grad(fibottention.attention(q, q, q, 1, 4).sum(), q, create_graph=True)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "files.h"
 #include "report/run_comparison.h"
 
 namespace fib::report {
@@ -26,6 +27,14 @@ TEST(Comparison, says_what_a_run_gains) {
   EXPECT_EQ(
       comparison(fib, record("full")),
       "fib looks at 3.0 % of the pairs, trains 3.4 × as fast as full and is 0.4 points better on the test images.");
+}
+
+TEST(Comparison, knows_that_a_lower_loss_is_better) {
+  RunRecord text = record("local"), full = record("full");
+  text.score = full.score = "loss", text.samples = full.samples = "windows";
+  text.test_score = 1.744, full.test_score = 1.894;
+  EXPECT_TRUE(test::mentions(comparison(text, full), "and is 0.150 better by its loss on the test windows."));
+  EXPECT_TRUE(test::mentions(comparison(full, text), "and is 0.150 worse by its loss on the test windows."));
 }
 
 TEST(Comparison, does_not_judge_runs_of_other_data_models_or_test_sets) {

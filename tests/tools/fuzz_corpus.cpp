@@ -27,5 +27,6 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder = argv[1];
   compile(test::transformer("fibottention", {.dim = 4, .hidden = 8}), engine::Precision::int8,
           folder / "transformer.fib");
+  compile(test::decoder(1), engine::Precision::f32, folder / "decoder.fib");
   compile(test::of_clips(), engine::Precision::bf16, folder / "clips.fib");
 }

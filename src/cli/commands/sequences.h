@@ -3,26 +3,34 @@
 #pragma once
 
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "bench/measure.h"
 #include "cli/command.h"
+#include "cli/model_options.h"
 #include "cli/options.h"
+#include "sequences/compiled_text.h"
+#include "sequences/decoder.h"
 
 namespace fib::cli {
 
 // ---- fib generate
 
 struct GenerateArguments {
-  std::string run, prompt = "\n";
+  std::string run, engine, prompt = "\n";
+  EngineLimitArguments limits;
   int64_t tokens = 500, top_k = 0, seed = 0;
   double temperature = 0.8;
   bool json = false;
 };
 
 inline void declare(CLI::App& command, GenerateArguments& a) {
-  command.add_option("--run", a.run, "directory of a run of the task text")->required()->type_name("DIR");
+  command.add_option("--run", a.run, "directory of a run of the task text")->type_name("DIR");
+  add_engine_option(command, a.engine, {"--run"});
+  add_engine_limits(command, a.limits);
   command.add_option("--prompt", a.prompt, "what the text begins with, - is standard input; a new line unless given")
       ->type_name("TEXT");
   add_integer(command, "--tokens", a.tokens, {1, 1'000'000'000}, "number of tokens to write")->capture_default_str();
@@ -35,10 +43,22 @@ inline void declare(CLI::App& command, GenerateArguments& a) {
   command.add_flag("--json", a.json, "print JSON once all is written: text and time");
   command.footer(
       "The text is shown as it is written; Ctrl-C ends it, with exit code 130.\n"
-      "Example: fib generate --run runs/shakespeare --prompt 'ROMEO:' --tokens 300");
+      "Example: fib generate --run runs/shakespeare --prompt 'ROMEO:' --tokens 300\n"
+      "Example: fib generate --engine shakespeare.fib --prompt - < begin.txt");
 }
 
 void run(const GenerateArguments& arguments, const Globals& globals);
+void run_engine(const GenerateArguments& arguments, const Globals& globals);
+/// What both do with their decoder.
+void generate(sequences::TokenModel& model, const sequences::TextCard& text, const GenerateArguments& arguments,
+              const Globals& globals);
+
+template <class Torch>
+void generate_with(const GenerateArguments& arguments, const Globals& globals) {
+  if (!arguments.engine.empty()) return run_engine(arguments, globals);
+  if (arguments.run.empty()) throw std::invalid_argument("which decoder? Give --run DIR or --engine F.fib");
+  Torch::run(arguments, globals);
+}
 
 // ---- fib forecast
 
@@ -72,7 +92,10 @@ struct BenchDecodeArguments {
 };
 
 inline void declare(CLI::App& command, BenchDecodeArguments& a) {
-  command.add_option("--model", a.model, "a decoder of fib models")->capture_default_str();
+  std::vector<std::string> names;
+  for (const sequences::DecoderRow& row : sequences::decoders())
+    if (row.positions == sequences::Positions::learned) names.push_back(row.name);
+  command.add_option("--model", a.model, "a decoder, with rotary positions: " + joined(names))->capture_default_str();
   command
       .add_option("--attention", a.attentions,
                   "NAME or NAME:key=value,… as fib attentions lists them; repeat to compare")
@@ -96,8 +119,8 @@ void run(const BenchDecodeArguments& arguments, const Globals& globals);
 
 template <class Torch>
 std::vector<Command> sequence_commands() {
-  return {torch_command<GenerateArguments, Torch>(
-              {"generate", "a trained decoder writes on, token by token", Topic::trained}),
+  return {make_command<GenerateArguments>({"generate", "a trained decoder writes on, token by token", Topic::trained},
+                                          declare, generate_with<Torch>),
           torch_command<ForecastArguments, Torch>(
               {"forecast", "the next steps of a time series, by a trained decoder", Topic::trained}),
           torch_command<BenchDecodeArguments, Torch>(

@@ -16,6 +16,7 @@
 #include "report/run_comparison.h"
 #include "report/text.h"
 #include "report/torch/run_facts.h"
+#include "report/torch/sequences/sequence_page.h"
 
 namespace fib::cli {
 namespace {
@@ -28,13 +29,15 @@ void add_title(report::Page& page, const ReportArguments& a) {
   page.made_by = fmt::format("fib report {} -o {}", fmt::join(a.directories, " "), a.out);
 }
 
-report::Page make_policy_page(const ReportArguments& a, bool quiet) {
+/// Of runs that are not judged image by image.
+report::Page make_page_of(const ReportArguments& a, bool quiet, const char* what,
+                          report::PageRun (*of)(const std::string& directory)) {
   report::Page page;
   add_title(page, a);
   ProgressBar progress("runs", static_cast<int64_t>(a.directories.size()), quiet);
   for (const std::string& directory : a.directories) {
-    progress.show(static_cast<int64_t>(page.runs.size()), "episodes of " + directory);
-    page.runs.push_back(report::policy_run(directory));
+    progress.show(static_cast<int64_t>(page.runs.size()), fmt::format("{} of {}", what, directory));
+    page.runs.push_back(of(directory));
   }
   return page;
 }
@@ -77,8 +80,11 @@ void run(const ReportArguments& a, const Globals& globals) {
   StandardStreams streams(a.json ? "--json" : "");
   const std::string out = streams.output("--out", a.out, ".html");
   check_writable(out);
-  const bool policies = report::is_policy_run(a.directories.front());
-  const report::Page page = policies ? make_policy_page(a, globals.quiet) : make_page(a, globals.quiet);
+  const std::string& first = a.directories.front();
+  const report::Page page =
+      report::is_policy_run(first)     ? make_page_of(a, globals.quiet, "episodes", report::policy_run)
+      : report::is_sequence_run(first) ? make_page_of(a, globals.quiet, "sequences", report::sequence_run)
+                                       : make_page(a, globals.quiet);
   const std::string html = report::page_html(page);
   write_file_atomically(out, html);
   tell(a, page, html.size(), globals.quiet || streams.output_used());

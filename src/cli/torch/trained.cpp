@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/standard_streams.h"
 #include "cli/torch/open_models.h"
+#include "cli/torch/sequences/compile.h"
 #include "engine/limits.h"
 #include "engine/lower.h"
 #include "engine/onnx/export.h"
@@ -124,6 +125,7 @@ engine::AttentionForm form_of(const std::string& name) {
 }  // namespace
 
 void run(const CompileArguments& a, const Globals& globals) {
+  if (compiles_text(a)) return compile_text(a, globals);
   StandardStreams streams;
   const std::string out = streams.output("--out", a.output, ".fib");
   check_ending("--out", out, ".fib");
@@ -139,13 +141,7 @@ void run(const CompileArguments& a, const Globals& globals) {
     content.programs.push_back(engine::lower(engine::record(*model.module), content.precision, tensors));
   }
   engine::write_fib(out, content, tensors.views());
-  const engine::Requirements needs = engine::requirements(content.programs);
-  say_written(out, globals.quiet || streams.output_used(),
-              fmt::format("({} with {}, {}, {}, {} steps; needs {} of memory and {:.4g} G multiply-adds for a sample)",
-                          content.card.at("model"), content.card.at("attention"), a.precision,
-                          report::bytes(static_cast<int64_t>(std::filesystem::file_size(out))),
-                          content.programs.front().steps.size(), report::bytes(needs.memory),
-                          static_cast<double>(needs.work) / 1e9));
+  say_compiled(out, content, globals.quiet || streams.output_used());
   streams.finish();
 }
 

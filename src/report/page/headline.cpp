@@ -96,7 +96,7 @@ std::string pairs_card(const Page& page, size_t which) {
 }  // namespace
 
 std::string headline_section(const Page& page) {
-  if (about_policies(page)) return "";
+  if (about_policies(page) || about_sequences(page)) return "";
   const size_t which = headline_run(page);
   const std::string beside = which == 0 ? "" : ", beside " + escaped_markup(page.runs.front().record.name);
   return fmt::format(

@@ -91,11 +91,6 @@ LinePlot cost_plot(const Page& page) {
   return {"", {panel}};
 }
 
-std::string plot_figure(const Drawing& drawing, const std::string& description) {
-  return fmt::format("<figure class=\"plot\" style=\"max-width:{:.0f}px\">{}</figure>\n", drawing.width,
-                     to_inline_svg(drawing, description));
-}
-
 /// The color of the runs that have a mechanism of that name.
 std::optional<size_t> color_of_mechanism(const Page& page, const std::string& name) {
   const std::vector<size_t> colors = mechanism_colors(records(page));
@@ -120,8 +115,13 @@ Fields<Box> box_fields() {
 
 }  // namespace
 
+std::string plot_figure(const Drawing& drawing, const std::string& description) {
+  return fmt::format("<figure class=\"plot\" style=\"max-width:{:.0f}px\">{}</figure>\n", drawing.width,
+                     to_inline_svg(drawing, description));
+}
+
 std::string summary_section(const Page& page) {
-  if (about_policies(page)) return "";
+  if (about_policies(page) || about_sequences(page)) return "";
   const RunRecord& first = page.runs.front().record;
   double best = 0;
   for (const PageRun& run : page.runs)
@@ -158,12 +158,14 @@ std::string curves_section(const Page& page) {
   return section("curves", "Learning curves",
                  about_policies(page)
                      ? "What the demonstrations cost and how the averaged weights played, by epoch and by time."
+                 : about_sequences(page)
+                     ? "The loss of training and the figure of the held-out part, by epoch and by time."
                      : "What the training set cost and how the held-out samples were classified, by epoch and by time.",
                  "<div class=\"row\">" + plots + "</div>\n");
 }
 
 std::string cost_section(const Page& page) {
-  if (about_policies(page)) return "";
+  if (about_policies(page) || about_sequences(page)) return "";
   const auto timed = [](const PageRun& run) { return run.record.step_ms > 0; };
   if (!std::all_of(page.runs.begin(), page.runs.end(), timed)) return "";
   return section("cost", "Cost and accuracy", "Up and to the left is better: more right answers for less time.",

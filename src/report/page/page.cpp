@@ -7,6 +7,8 @@
 
 #include "report/drawing.h"
 #include "report/page/sections.h"
+#include "report/run_comparison.h"
+#include "report/text.h"
 
 namespace fib::report {
 namespace {
@@ -17,12 +19,14 @@ struct Part {
   std::string (*make)(const Page&);
 };
 
-constexpr std::array<Part, 13> kParts = {{{"results", "Results", headline_section},
+constexpr std::array<Part, 15> kParts = {{{"results", "Results", headline_section},
                                           {"summary", "Summary", summary_section},
                                           {"summary", "Summary", policies_section},
+                                          {"summary", "Summary", sequences_section},
                                           {"seeds", "Over seeds", seeds_section},
                                           {"curves", "Learning curves", curves_section},
                                           {"episodes", "Episodes", episodes_section},
+                                          {"made", "What they make", made_section},
                                           {"cost", "Cost and accuracy", cost_section},
                                           {"patterns", "Patterns", patterns_section},
                                           {"diversity", "Head diversity", diversity_section},
@@ -47,6 +51,24 @@ std::string image_tag(const Pixels& pixels, int shown_side, const std::string& a
 }
 
 bool about_policies(const Page& page) { return page.runs.front().episodes.has_value(); }
+bool about_sequences(const Page& page) { return page.runs.front().sequence.has_value(); }
+
+Fields<PageRun> run_fields(const Fields<PageRun>& figures) {
+  using Row = PageRun;
+  const auto word = [](const char* title, std::string RunRecord::*value) {
+    return shown_field<Row>(
+        title, [value](const Row& r) { return r.record.*value; }, Table::Align::left);
+  };
+  const Fields<Row> which = {word("run", &RunRecord::name), word("attention", &RunRecord::attention)};
+  const Fields<Row> training = {
+      shown_field<Row>("pairs", [](const Row& r) { return fixed(100 * r.record.pair_share, 1) + " %"; }),
+      shown_field<Row>("parameters", [](const Row& r) { return grouped(r.parameters); }),
+      shown_field<Row>("step, ms", [](const Row& r) { return known_number(r.record.step_ms, 0, ""); }),
+      shown_field<Row>("epochs", [](const Row& r) { return fixed(r.record.epochs, 0); }),
+      shown_field<Row>("training, s", [](const Row& r) { return fixed(r.record.train_seconds, 0); }),
+      shown_field<Row>("seed", [](const Row& r) { return std::to_string(r.record.seed); })};
+  return joined_fields(joined_fields(which, figures), training);
+}
 
 std::string run_color(const Page& page, size_t run) {
   std::vector<RunRecord> records;

@@ -12,6 +12,7 @@
 #include "report/attention_drawing.h"
 #include "report/plot.h"
 #include "report/run_record.h"
+#include "training/run/metrics.h"
 
 namespace fib::report {
 
@@ -60,6 +61,14 @@ struct PlayedEpisodes {
   std::vector<EncoderMap> maps;  ///< of frames of the median episode; empty where the mechanism has no maps
 };
 
+/// What a decoder of a text or a time series learned.
+struct LearnedSequence {
+  std::vector<training::Metric> figures;  ///< of its test
+  std::string text = {};                  ///< that it writes
+  std::optional<LinePlot> forecast = std::nullopt;
+  std::string note = {};  ///< why there is none of both
+};
+
 struct PageRun {
   RunRecord record;
   double top5 = 0, gmacs = 0;
@@ -70,8 +79,9 @@ struct PageRun {
   std::optional<Box> diversity;                 ///< in percent; none for a single head
   std::vector<std::vector<int64_t>> confusion;  ///< [truth][predicted]
   std::vector<Mistake> mistakes;
-  std::vector<SampleMaps> maps;                           ///< one per sample
-  std::optional<PlayedEpisodes> episodes = std::nullopt;  ///< of a policy
+  std::vector<SampleMaps> maps;                            ///< one per sample
+  std::optional<PlayedEpisodes> episodes = std::nullopt;   ///< of a policy
+  std::optional<LearnedSequence> sequence = std::nullopt;  ///< of a decoder
 };
 
 struct Page {

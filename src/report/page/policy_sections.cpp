@@ -2,9 +2,7 @@
 // The parts of the page that only policies have.
 #include <fmt/format.h>
 
-#include "report/fields.h"
 #include "report/page/sections.h"
-#include "report/run_comparison.h"
 #include "report/text.h"
 
 namespace fib::report {
@@ -12,26 +10,13 @@ namespace {
 
 constexpr int kMapSide = 128;
 
-Field<PageRun> record_word(const char* title, std::string RunRecord::*value) {
-  return shown_field<PageRun>(
-      title, [value](const PageRun& r) { return r.record.*value; }, Table::Align::left);
-}
-
 Fields<PageRun> policy_fields() {
   using Row = PageRun;
-  return {record_word("run", &RunRecord::name),
-          record_word("attention", &RunRecord::attention),
-          shown_field<Row>("score", [](const Row& r) { return fixed(r.record.test_score, 3); }),
-          shown_field<Row>("played again", [](const Row& r) { return fixed(r.episodes->mean_score, 3); }),
-          shown_field<Row>(
-              "sampler", [](const Row& r) { return r.episodes->sampler; }, Table::Align::left),
-          shown_field<Row>("decision, ms", [](const Row& r) { return fixed(r.episodes->policy_ms, 1); }),
-          shown_field<Row>("pairs", [](const Row& r) { return fixed(100 * r.record.pair_share, 1) + " %"; }),
-          shown_field<Row>("parameters", [](const Row& r) { return grouped(r.parameters); }),
-          shown_field<Row>("step, ms", [](const Row& r) { return known_number(r.record.step_ms, 0, ""); }),
-          shown_field<Row>("epochs", [](const Row& r) { return fixed(r.record.epochs, 0); }),
-          shown_field<Row>("training, s", [](const Row& r) { return fixed(r.record.train_seconds, 0); }),
-          shown_field<Row>("seed", [](const Row& r) { return std::to_string(r.record.seed); })};
+  return run_fields({shown_field<Row>("score", [](const Row& r) { return fixed(r.record.test_score, 3); }),
+                     shown_field<Row>("played again", [](const Row& r) { return fixed(r.episodes->mean_score, 3); }),
+                     shown_field<Row>(
+                         "sampler", [](const Row& r) { return r.episodes->sampler; }, Table::Align::left),
+                     shown_field<Row>("decision, ms", [](const Row& r) { return fixed(r.episodes->policy_ms, 1); })});
 }
 
 std::string strip_figure(const EpisodeStrip& strip) {

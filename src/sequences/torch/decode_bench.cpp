@@ -7,7 +7,7 @@
 
 #include "base/measure.h"
 #include "bench/measure.h"
-#include "sequences/decode_step.h"
+#include "kernels/decode.h"
 #include "sequences/torch/decoder.h"
 
 namespace fib::sequences {
@@ -55,16 +55,17 @@ class DecodeContestant {
   void attention() {
     for (size_t i = 0; i < cache_.layers.size(); ++i) {
       const DecoderCache::Layer& layer = cache_.layers[i];
-      const DecodeStep step{.heads = dims_.row.heads,
-                            .rows = layer.k.size(1),
-                            .dim = dims_.head_dim(),
-                            .position = cache_.position,
-                            .scale = 0.1F,
-                            .q = q_.data_ptr<float>(),
-                            .k = layer.k.data_ptr<float>(),
-                            .v = layer.v.data_ptr<float>(),
-                            .out = out_.data_ptr<float>()};
-      dims_.layers[i].everything ? decode_everything(step) : decode_at_distances(step, dims_.layers[i].distances);
+      const kernels::DecodeStep step{.heads = dims_.row.heads,
+                                     .rows = layer.k.size(1),
+                                     .dim = dims_.head_dim(),
+                                     .position = cache_.position,
+                                     .scale = 0.1F,
+                                     .q = q_.data_ptr<float>(),
+                                     .k = layer.k.data_ptr<float>(),
+                                     .v = layer.v.data_ptr<float>(),
+                                     .out = out_.data_ptr<float>()};
+      dims_.layers[i].everything ? kernels::decode_everything(step)
+                                 : kernels::decode_at_distances(step, dims_.layers[i].distances);
     }
     ++cache_.position;  // the next one reads other rows, as in writing
   }

@@ -6,14 +6,12 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "sequences/decode_step.h"
+#include "kernels/decode.h"
 
 namespace fib::sequences {
 namespace {
 
 constexpr double kDeviation = 0.02;
-constexpr double kNormEps = 1e-5;
-constexpr double kRotaryBase = 10000;
 
 /// Cosines and sines of the places first, …, first + T - 1, each [T,1,1,d]: channel c and c + d/2 turn together, by
 /// base^(-2c/d) a place. In float64, since a million places turn far.
@@ -43,7 +41,7 @@ CausalSelfAttention::CausalSelfAttention(const DecoderDimensions& dims, int64_t 
       dim_(dims.head_dim()),
       rotary_(dims.row.positions == Positions::rotary),
       dropout_(dims.options.dropout),
-      attention_(dims.layers[static_cast<size_t>(layer)], 1 / std::sqrt(static_cast<double>(dims.head_dim()))) {
+      attention_(dims.layers[static_cast<size_t>(layer)], dims.score_scale()) {
   qkv_ = register_module("qkv", std::make_shared<models::Linear>(dims.row.width, 3 * heads_ * dim_));
   proj_ = register_module("proj", std::make_shared<models::Linear>(heads_ * dim_, dims.row.width));
 }
@@ -61,27 +59,26 @@ at::Tensor CausalSelfAttention::turned(const at::Tensor& qkv) const {
   return at::cat({qk * cos.to(qk.scalar_type()) + crossed * sin.to(qk.scalar_type()), v}, 2);  // [B,T,3,H,d]
 }
 
-/// Each token's key and value are written before it asks.
 at::Tensor CausalSelfAttention::step_by_step(const at::Tensor& qkv) {
   const at::Tensor tokens = qkv[0].contiguous();                                        // [n,3,H,d]
   const at::Tensor out = at::empty({1, tokens.size(0), heads_ * dim_}, qkv.options());  // [1,n,H·d]
-  const CausalLayer& layer = attention_.layer();
-  const int64_t rows = cache_->k.size(1), values = heads_ * dim_;
-  for (int64_t t = 0; t < tokens.size(0); ++t) {
-    const int64_t position = position_ + t;
-    cache_->k.select(1, position % rows).copy_(tokens[t][1]);
-    cache_->v.select(1, position % rows).copy_(tokens[t][2]);
-    const DecodeStep step{.heads = heads_,
-                          .rows = rows,
+  const int64_t values = heads_ * dim_;
+  const auto part = [&](int64_t which) {
+    return kernels::NextTokens<const float>{tokens.data_ptr<float>() + which * values, 3 * values, dim_};
+  };
+  kernels::decode_tokens({.tokens = tokens.size(0),
+                          .heads = heads_,
+                          .rows = cache_->k.size(1),
                           .dim = dim_,
-                          .position = position,
+                          .position = position_,
                           .scale = static_cast<float>(attention_.scale()),
-                          .q = tokens.data_ptr<float>() + t * 3 * values,
-                          .k = cache_->k.data_ptr<float>(),
-                          .v = cache_->v.data_ptr<float>(),
-                          .out = out.data_ptr<float>() + t * values};
-    layer.everything ? decode_everything(step) : decode_at_distances(step, layer.distances);
-  }
+                          .q = part(0),
+                          .k = part(1),
+                          .v = part(2),
+                          .keys = cache_->k.data_ptr<float>(),
+                          .values = cache_->v.data_ptr<float>(),
+                          .out = {out.data_ptr<float>(), values, dim_}},
+                         attention_.layer().distances);
   return out;
 }
 

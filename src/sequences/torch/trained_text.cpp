@@ -12,9 +12,6 @@
 namespace fib::sequences {
 namespace {
 
-/// Keeps what is written apart from all other uses of the seed.
-constexpr uint64_t kWritingStream = 0x77726974;
-
 at::Tensor to_tensor(std::span<const int32_t> symbols) {
   return at::tensor(at::ArrayRef<int32_t>(symbols.data(), symbols.size()), at::kInt).to(at::kLong);
 }
@@ -70,36 +67,14 @@ TrainedText open_text(const std::filesystem::path& run) {
   return opened;
 }
 
-Writer::Writer(TextDecoder& model, const SamplingOptions& sampling, uint64_t seed)
-    : model_(model), sampling_(sampling), rng_(seed, {kWritingStream}), cache_(model.trunk().make_cache()) {}
-
-bool Writer::places_end() const { return model_.trunk().dimensions().row.positions == Positions::learned; }
-
-void Writer::feed(std::span<const int32_t> symbols) {
-  logits_ = model_.extend(cache_, to_tensor(symbols));
-  if (places_end()) seen_.insert(seen_.end(), symbols.begin(), symbols.end());
+std::span<const float> CachedDecoder::read(std::span<const int32_t> tokens) {
+  logits_ = model_.extend(cache_, to_tensor(tokens));
+  return {logits_.data_ptr<float>(), static_cast<size_t>(logits_.numel())};
 }
 
-void Writer::read(std::span<const int32_t> symbols) {
-  const auto context = static_cast<size_t>(model_.trunk().dimensions().row.context);
-  while (!symbols.empty()) {
-    if (places_end() && seen_.size() == context) {
-      const std::vector<int32_t> later(seen_.end() - static_cast<int64_t>(context / 2), seen_.end());
-      cache_.position = 0;
-      seen_.clear();
-      if (!later.empty()) feed(later);
-    }
-    const size_t count = std::min(symbols.size(), places_end() ? context - seen_.size() : context);
-    feed(symbols.first(count));
-    symbols = symbols.subspan(count);
-  }
-}
-
-int32_t Writer::next() {
-  const int32_t symbol =
-      draw_symbol({logits_.data_ptr<float>(), static_cast<size_t>(logits_.numel())}, sampling_, rng_);
-  read({&symbol, 1});
-  return symbol;
+int64_t CachedDecoder::most_positions() const {
+  const DecoderRow& row = model_.trunk().dimensions().row;
+  return row.positions == Positions::learned ? row.context : 0;
 }
 
 }  // namespace fib::sequences

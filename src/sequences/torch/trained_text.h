@@ -8,9 +8,10 @@
 #include <string>
 
 #include "base/safetensors.h"
-#include "sequences/sampling.h"
+#include "sequences/compiled_text.h"
 #include "sequences/text.h"
 #include "sequences/torch/decoder.h"
+#include "sequences/writer.h"
 #include "training/recipe/recipe.h"
 
 namespace fib::sequences {
@@ -31,30 +32,25 @@ struct TrainedText {
   std::string weights;  ///< the file's name
   Vocabulary vocabulary = Vocabulary::bytes();
   std::shared_ptr<TextDecoder> model;
+
+  TextCard card() const { return {recipe.model.name, recipe.model.attention, vocabulary}; }
 };
 
 TrainedText open_text(const std::filesystem::path& run);
 
-/// Reads symbols and writes the next ones, each after a look at the cache alone. Where learned positions end, it begins
-/// anew with the later half of the context.
-class Writer {
+/// A decoder of LibTorch's with its cache.
+class CachedDecoder final : public TokenModel {
  public:
-  Writer(TextDecoder& model, const SamplingOptions& sampling, uint64_t seed);
+  explicit CachedDecoder(TextDecoder& model) : model_(model), cache_(model.trunk().make_cache()) {}
 
-  void read(std::span<const int32_t> symbols);
-  /// Draws a symbol and reads it. Something must have been read.
-  int32_t next();
-  const DecoderCache& cache() const { return cache_; }
+  std::span<const float> read(std::span<const int32_t> tokens) override;
+  void restart() override { cache_.position = 0; }
+  int64_t most_positions() const override;
+  int64_t cache_bytes() const override { return cache_.bytes(); }
 
  private:
-  void feed(std::span<const int32_t> symbols);
-  bool places_end() const;
-
   TextDecoder& model_;
-  SamplingOptions sampling_;
-  CounterRng rng_;
   DecoderCache cache_;
-  std::vector<int32_t> seen_;  ///< since the cache was empty; kept where places end
   at::Tensor logits_;
 };
 

@@ -5,61 +5,27 @@
 
 #include <algorithm>
 
-#include "attention/registry.h"
-#include "files.h"
+#include "decoders.h"
 
 namespace fib::sequences {
 namespace {
 
-using test::error_of;
-using test::mentions;
-
-constexpr int64_t kSymbols = 11;
-
-/// Those of the registry that can be causal, and options of theirs.
-std::vector<std::string> causal_mechanisms() {
-  std::vector<std::string> names = {"fibottention:local=2", "fibottention:stretch=1,permute=none",
-                                    "local:w=3,diagonal=true", "longformer:w=2,dilation=2"};
-  for (const attention::MechanismInfo& mechanism : attention::mechanisms())
-    if (error_of([&] { causal_layer({mechanism.name, {}}, {.heads = 2, .context = 40}); }).empty())
-      names.push_back(mechanism.name);
-  return names;
-}
-
-std::string row_of(Positions positions) {
-  return positions == Positions::rotary ? "mini_decoder_rotary" : "mini_decoder";
-}
-
-TextDecoder decoder(const std::string& attention, int64_t context, Positions positions) {
-  torch::manual_seed(3);
-  TextDecoder model(
-      decoder_dimensions(row_of(positions), {.attention = AttentionSpec::parse(attention), .context = context}),
-      kSymbols);
-  model.eval();
-  const at::NoGradGuard no_grad;
-  for (const auto& parameter : model.parameters()) parameter.add_(at::randn_like(parameter) * 0.2);  // far from even
-  return model;
-}
-
-at::Tensor some_tokens(int64_t count) {
-  torch::manual_seed(5);
-  return at::randint(kSymbols, {count}, at::kLong);
-}
+using namespace test;
 
 void expect_equal_token_by_token(const std::string& attention, Positions positions) {
   constexpr int64_t kContext = 40;
-  TextDecoder model = decoder(attention, kContext, positions);
+  const auto model = decoder(attention, kContext, positions);
   const at::NoGradGuard no_grad;
   const at::Tensor tokens = some_tokens(kContext);
-  const at::Tensor whole = model.forward(tokens.unsqueeze(0))[0];
-  DecoderCache one_by_one = model.trunk().make_cache();
+  const at::Tensor whole = model->forward(tokens.unsqueeze(0))[0];
+  DecoderCache one_by_one = model->trunk().make_cache();
   for (int64_t t = 0; t < kContext; ++t) {
-    const at::Tensor next = model.extend(one_by_one, tokens.narrow(0, t, 1));
+    const at::Tensor next = model->extend(one_by_one, tokens.narrow(0, t, 1));
     EXPECT_LT((next - whole[t]).abs().max().item<double>(), 1e-5) << attention << ", token " << t;
   }
-  DecoderCache in_parts = model.trunk().make_cache();
-  model.extend(in_parts, tokens.narrow(0, 0, 17));
-  const at::Tensor last = model.extend(in_parts, tokens.narrow(0, 17, kContext - 17));
+  DecoderCache in_parts = model->trunk().make_cache();
+  model->extend(in_parts, tokens.narrow(0, 0, 17));
+  const at::Tensor last = model->extend(in_parts, tokens.narrow(0, 17, kContext - 17));
   EXPECT_LT((last - whole[kContext - 1]).abs().max().item<double>(), 1e-5) << attention;
 }
 
@@ -75,24 +41,24 @@ TEST(Decoder, with_a_cache_equals_the_whole_forward_for_every_mechanism) {
 
 /// The cache is a ring that holds what is looked back at: with rotary positions it serves any number of tokens.
 TEST(Decoder, with_rotary_positions_goes_on_beyond_its_context) {
-  TextDecoder model = decoder("fibottention:local=2", 24, Positions::rotary);
+  const auto model = decoder("fibottention:local=2", 24, Positions::rotary);
   const at::NoGradGuard no_grad;
   const at::Tensor tokens = some_tokens(150);
-  const at::Tensor whole = model.forward(tokens.unsqueeze(0))[0];
-  DecoderCache cache = model.trunk().make_cache();
+  const at::Tensor whole = model->forward(tokens.unsqueeze(0))[0];
+  DecoderCache cache = model->trunk().make_cache();
   EXPECT_LT(cache.layers.front().k.size(1), 24);
   for (int64_t t = 0; t < 150; ++t)
-    EXPECT_LT((model.extend(cache, tokens.narrow(0, t, 1)) - whole[t]).abs().max().item<double>(), 1e-5) << t;
+    EXPECT_LT((model->extend(cache, tokens.narrow(0, t, 1)) - whole[t]).abs().max().item<double>(), 1e-5) << t;
 }
 
 TEST(Decoder, looks_at_no_later_token) {
   for (const std::string& name : causal_mechanisms()) {
-    TextDecoder model = decoder(name, 40, Positions::learned);
+    const auto model = decoder(name, 40, Positions::learned);
     const at::NoGradGuard no_grad;
     at::Tensor tokens = some_tokens(40).unsqueeze(0);
-    const at::Tensor before = model.forward(tokens);
+    const at::Tensor before = model->forward(tokens);
     tokens[0][30] = (tokens[0][30] + 1) % kSymbols;
-    const at::Tensor changed = (model.forward(tokens) - before).abs().amax(-1)[0];
+    const at::Tensor changed = (model->forward(tokens) - before).abs().amax(-1)[0];
     EXPECT_EQ(changed.narrow(0, 0, 30).max().item<double>(), 0) << name;
     EXPECT_GT(changed[30].item<double>(), 0) << name;
   }
@@ -113,9 +79,9 @@ TEST(Decoder, refuses_what_does_not_fit) {
   EXPECT_TRUE(mentions(error_of([] { decoder_dimensions("gpt3"); }), "unknown decoder 'gpt3'"));
   EXPECT_TRUE(mentions(error_of([] { decoder_dimensions("gpt2", {.attention = {"topk", {}}}); }), "cannot be causal"));
   EXPECT_TRUE(mentions(error_of([] { decoder_dimensions("gpt2", {.context = 0}); }), "context must be 1 to"));
-  TextDecoder model = decoder("full", 8, Positions::learned);
-  EXPECT_TRUE(
-      mentions(error_of([&] { model.forward(some_tokens(9).unsqueeze(0)); }), "learned positions for 8 tokens, got 9"));
+  const auto model = decoder("full", 8, Positions::learned);
+  EXPECT_TRUE(mentions(error_of([&] { model->forward(some_tokens(9).unsqueeze(0)); }),
+                       "learned positions for 8 tokens, got 9"));
 }
 
 }  // namespace

@@ -158,7 +158,8 @@ TEST_P(TextRun, writes_the_same_again_and_beyond_its_places) {
   train(run.path(), 0, false);
   const TrainedText text = open_text(run.path());
   const auto write = [&] {
-    Writer writer(*text.model, {.temperature = 1}, 4);
+    CachedDecoder model(*text.model);
+    Writer writer(model, {.temperature = 1}, 4);
     writer.read(text.vocabulary.encode("abcabcabcabcabcabcabcabcabc"));
     std::vector<int32_t> symbols;
     for (int i = 0; i < 50; ++i) symbols.push_back(writer.next());

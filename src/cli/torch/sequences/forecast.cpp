@@ -10,6 +10,7 @@
 #include "cli/standard_streams.h"
 #include "report/plot.h"
 #include "report/text.h"
+#include "report/torch/sequences/sequence_page.h"
 #include "sequences/torch/series_task.h"
 
 namespace fib::cli {
@@ -20,18 +21,10 @@ using sequences::Forecast;
 using sequences::Series;
 using sequences::TrainedSeries;
 
-/// Steps of the forecast of one column.
-std::vector<double> column_of(const Forecast& f, const Series& series, int64_t column) {
-  std::vector<double> steps;
-  for (size_t i = static_cast<size_t>(column); i < f.values.size(); i += series.columns.size())
-    steps.push_back(static_cast<double>(f.values[i]));
-  return steps;
-}
-
 nlohmann::ordered_json forecast_json(const TrainedSeries& trained, const Series& series, const Forecast& f) {
   nlohmann::ordered_json columns;
   for (int64_t c = 0; c < series.width(); ++c)
-    columns[series.columns[static_cast<size_t>(c)]] = column_of(f, series, c);
+    columns[series.columns[static_cast<size_t>(c)]] = report::forecast_column(f, series, c);
   nlohmann::ordered_json json = {{"model", trained.recipe.model.name},
                                  {"attention", trained.recipe.model.attention},
                                  {"first_row", f.begin},
@@ -50,7 +43,7 @@ std::string forecast_text(const Series& series, const Forecast& f) {
   Table table({{"column", left}, {"last seen", right}, {"next", right}, {"last forecast", right}});
   const auto number = [](double value) { return fmt::format("{:.4g}", value); };
   for (int64_t c = 0; c < series.width(); ++c) {
-    const std::vector<double> steps = column_of(f, series, c);
+    const std::vector<double> steps = report::forecast_column(f, series, c);
     const auto seen = series.values[static_cast<size_t>((f.begin - 1) * series.width() + c)];
     table.add_row({series.columns[static_cast<size_t>(c)], number(static_cast<double>(seen)), number(steps.front()),
                    number(steps.back())});
@@ -60,31 +53,6 @@ std::string forecast_text(const Series& series, const Forecast& f) {
     text += fmt::format("MSE {:.4f}, MAE {:.4f}, in deviations of the training part\n", f.errors->square,
                         f.errors->absolute);
   return text;
-}
-
-std::vector<report::PlotPoint> points_of(const std::vector<double>& values, int64_t first) {
-  std::vector<report::PlotPoint> points;
-  for (size_t i = 0; i < values.size(); ++i)
-    points.push_back({static_cast<double>(first) + static_cast<double>(i), values[i]});
-  return points;
-}
-
-/// A panel for each column: the end of what was seen, the forecast from step 0 and, where it is known, what came.
-report::LinePlot forecast_plot(const Series& series, const Forecast& f, int64_t horizon) {
-  constexpr size_t kPanelsInARow = 3;
-  report::LinePlot plot{.title = "", .panels = {}, .columns = series.width() > 1 ? kPanelsInARow : 0};
-  const int64_t first = std::max<int64_t>(0, f.begin - 2 * horizon);
-  for (int64_t c = 0; c < series.width(); ++c) {
-    std::vector<double> known;
-    for (int64_t r = first; r < std::min(series.rows(), f.begin + horizon); ++r)
-      known.push_back(static_cast<double>(series.values[static_cast<size_t>(r * series.width() + c)]));
-    report::Panel panel{
-        .title = series.columns[static_cast<size_t>(c)], .x_label = "step", .y_label = "", .series = {}};
-    panel.series.push_back({"series", points_of(known, first - f.begin), size_t{0}});
-    panel.series.push_back({"forecast", points_of(column_of(f, series, c), 0), size_t{1}});
-    plot.panels.push_back(std::move(panel));
-  }
-  return plot;
 }
 
 }  // namespace
@@ -101,7 +69,7 @@ void run(const ForecastArguments& a, const Globals& globals) {
   } else if (!globals.quiet) {
     fmt::print("{}", forecast_text(series, f));
   }
-  if (!a.plot.empty()) write_plot(draw(forecast_plot(series, f, horizon)), a.plot, a.json || globals.quiet);
+  if (!a.plot.empty()) write_plot(draw(report::forecast_plot(series, f, horizon)), a.plot, a.json || globals.quiet);
 }
 
 }  // namespace fib::cli

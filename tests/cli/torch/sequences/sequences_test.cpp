@@ -115,6 +115,37 @@ TEST_F(SequenceCommands, hostile_runs_are_refused_in_one_line) {
   }
 }
 
+TEST_F(SequenceCommands, a_compiled_decoder_writes_what_its_run_writes) {
+  const std::string file = path("text.fib"), options = " --quiet --prompt 'to be' --tokens 60 --seed 3";
+  const Outcome compiled = run_fib("compile --run " + path("text") + " -o " + file);
+  ASSERT_EQ(compiled.code, 0) << compiled.err;
+  EXPECT_TRUE(mentions(compiled.out, "mini_decoder with fibottention:local=2, f32")) << compiled.out;
+  const Outcome written = run_fib("generate --engine " + file + options);
+  ASSERT_EQ(written.code, 0) << written.err;
+  EXPECT_EQ(written.out, run_fib("generate --run " + path("text") + options).out);
+  const auto json = nlohmann::json::parse(run_fib("generate --engine " + file + options + " --json").out);
+  EXPECT_EQ(json.at("attention"), "fibottention:local=2");
+  EXPECT_EQ(json.at("text").get<std::string>() + "\n", written.out);
+  ASSERT_EQ(run_fib("compile --quiet --precision int8 --run " + path("text") + " -o " + path("int8.fib")).code, 0);
+  EXPECT_EQ(run_fib("generate --engine " + path("int8.fib") + options).out.size(), 61U);
+}
+
+TEST_F(SequenceCommands, compiled_decoders_are_refused_where_they_do_not_belong) {
+  const std::string file = path("refused.fib");
+  ASSERT_EQ(run_fib("compile --quiet --run " + path("text") + " -o " + file).code, 0);
+  expect_refused("generate --prompt x", 2, "which decoder? Give --run DIR or --engine F.fib");
+  expect_refused("generate --engine " + file + " --run " + path("text"), 2, "--run");
+  expect_refused("generate --engine " + file + " --prompt Q", 2, "is none of the");
+  expect_refused("generate --engine " + path("nowhere.fib"), 1, "nowhere.fib");
+  expect_refused("generate --engine " + file + " --max-memory 0", 2, "--max-memory");
+  expect_refused("eval --engine " + file + " --data cifar10", 2, "takes tokens, not images");
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  expect_refused("generate --engine " + file, 1, "refused.fib");
+  expect_refused("compile --run " + path("series") + " -o " + file, 2,
+                 "learned series, whose decoders have no compiled form");
+  expect_refused("compile --run " + path("text") + " --resolution 64 -o " + file, 2, "--resolution says nothing");
+}
+
 TEST_F(SequenceCommands, forecast_tells_and_draws_every_column) {
   const std::string command = "forecast --run " + path("series") + " --input " + path("s.csv");
   const Outcome outcome = run_fib(command + " --held-out --json --plot " + path("f.svg"));
@@ -156,6 +187,19 @@ TEST_F(SequenceCommands, train_refuses_a_bad_text_or_mechanism_and_leaves_nothin
   expect_refused("train --quiet --model gpt5 --task text --out " + path("none") + " --data text:" + path("t.txt"), 2,
                  "unknown decoder 'gpt5'");
   EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
+TEST_F(SequenceCommands, report_shows_what_decoders_write_and_forecast) {
+  const auto page_of = [](const std::string& run) {
+    const Outcome outcome = run_fib("report " + path(run) + " -o " + path(run + ".html"));
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return fib::test::read_file(path(run + ".html"));
+  };
+  const std::string text = page_of("text"), series = page_of("series");
+  for (const char* part : {"What they write", "<pre>", "bits_per_byte", "Learning curves"})
+    EXPECT_TRUE(mentions(text, part)) << part;
+  for (const char* part : {"What they write", "<svg", "mae", "forecast of series"})
+    EXPECT_TRUE(mentions(series, part)) << part;
 }
 
 TEST_F(SequenceCommands, bench_decode_has_a_row_for_each_attention_and_context) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sequences/decode_step.h"
+#include "kernels/decode.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "oracle/attention_oracle.h"
 
-namespace fib::sequences {
+namespace fib::kernels {
 namespace {
 
 constexpr int64_t kHeads = 3, kTokens = 300, kDim = 20;
@@ -94,4 +94,4 @@ TEST(DecodeStep, gives_zeros_where_there_is_nothing_to_see) {
 }
 
 }  // namespace
-}  // namespace fib::sequences
+}  // namespace fib::kernels

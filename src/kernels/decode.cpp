@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sequences/decode_step.h"
+#include "kernels/decode.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "base/parallel.h"
 
-namespace fib::sequences {
+namespace fib::kernels {
 namespace {
 
 /// Below so many keys in all, waking a thread costs more than it brings.
@@ -78,4 +78,46 @@ void decode_everything(const DecodeStep& s) {
   for_heads(s.heads, s.heads * count, [&](int64_t h) { attend(s, h, count, [](int64_t i) { return i; }); });
 }
 
-}  // namespace fib::sequences
+void rotary_angles(int64_t position, int64_t dim, double base, std::span<float> cos_sin) {
+  for (int64_t c = 0; c < dim / 2; ++c) {
+    // In float64, since a million places turn far.
+    const double angle =
+        static_cast<double>(position) * std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(dim));
+    cos_sin[static_cast<size_t>(2 * c)] = static_cast<float>(std::cos(angle));
+    cos_sin[static_cast<size_t>(2 * c + 1)] = static_cast<float>(std::sin(angle));
+  }
+}
+
+void turn(float* row, std::span<const float> cos_sin) {
+  const auto half = static_cast<int64_t>(cos_sin.size() / 2);
+  for (int64_t c = 0; c < half; ++c) {
+    const float cos = cos_sin[static_cast<size_t>(2 * c)], sin = cos_sin[static_cast<size_t>(2 * c + 1)];
+    const float first = row[c], second = row[c + half];
+    row[c] = first * cos - second * sin;
+    row[c + half] = second * cos + first * sin;
+  }
+}
+
+void decode_tokens(const DecodeTokens& call, std::span<const std::vector<int64_t>> distances) {
+  std::vector<float> q(static_cast<size_t>(call.heads * call.dim)), out(q.size());
+  std::vector<float> cos_sin(call.rotary_base > 0 ? static_cast<size_t>(call.dim / 2 * 2) : 0);
+  for (int64_t t = 0; t < call.tokens; ++t) {
+    const int64_t position = call.position + t, row = position % call.rows;
+    if (!cos_sin.empty()) rotary_angles(position, call.dim, call.rotary_base, cos_sin);
+    for (int64_t h = 0; h < call.heads; ++h) {
+      float* const key = call.keys + (h * call.rows + row) * call.dim;
+      std::copy_n(call.q.row(t, h), call.dim, q.data() + h * call.dim);
+      std::copy_n(call.k.row(t, h), call.dim, key);
+      std::copy_n(call.v.row(t, h), call.dim, call.values + (h * call.rows + row) * call.dim);
+      if (cos_sin.empty()) continue;
+      turn(q.data() + h * call.dim, cos_sin);
+      turn(key, cos_sin);
+    }
+    const DecodeStep step{call.heads, call.rows, call.dim,    position,  call.scale,
+                          q.data(),   call.keys, call.values, out.data()};
+    distances.empty() ? decode_everything(step) : decode_at_distances(step, distances);
+    for (int64_t h = 0; h < call.heads; ++h) std::copy_n(out.data() + h * call.dim, call.dim, call.out.row(t, h));
+  }
+}
+
+}  // namespace fib::kernels
