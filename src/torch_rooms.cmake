@@ -43,10 +43,11 @@ target_link_libraries(fib_with_torch INTERFACE fib_rooms $<TARGET_OBJECTS:fib_op
 
 # Policies that act in the simulators.
 fib_room_sources(policies robots/torch)
+fib_room_sources(policies bench/torch/robots)
 fib_room_sources(policies report/torch/robots)
 add_library(fib_policies STATIC ${policies})
 fib_use_torch(fib_policies)
-target_link_libraries(fib_policies PUBLIC fib_rooms fib_simulators)
+target_link_libraries(fib_policies PUBLIC fib_rooms fib_policy_report)
 target_link_libraries(fib_with_torch INTERFACE fib_policies)
 
 # Decoders of texts and time series: how they compute and learn.

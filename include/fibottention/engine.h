@@ -54,6 +54,24 @@ FIB_API fib_status fib_engine_restart(fib_engine* engine);
 /* Tokens since the sequence began. */
 FIB_API fib_status fib_engine_position(const fib_engine* engine, int64_t* position);
 
+/* ---- Policies: what `fib compile` writes of a run that learned a robot's task ---- */
+
+/* Observations are as the task's world gives them, one behind the other: numbers [times, numbers], or pixels from 0 to
+ * 255 [times, 3, side, side], the oldest time first. fib_engine_metadata(engine, "policy") is JSON with the name and
+ * shape of each. Actions are as the world takes them, to be carried out one after the other. */
+typedef struct fib_policy_info {
+  int64_t observation_values; /* of all observations together */
+  int64_t noise_values;       /* from which the actions are drawn */
+  int64_t actions, numbers;   /* the result, [actions, numbers] */
+} fib_policy_info;
+
+/* FIB_INVALID_ARGUMENT where the file is no policy. */
+FIB_API fib_status fib_policy_describe(const fib_engine* engine, fib_policy_info* info);
+/* The noise of decision 0, 1, … of an episode with this seed, as `fib rollout` draws it. */
+FIB_API fib_status fib_policy_noise(const fib_engine* engine, uint32_t seed, int64_t decision, float* noise);
+/* The sampler and all its steps are in the file. Arrays do not overlap. */
+FIB_API fib_status fib_policy_decide(fib_engine* engine, const float* observations, const float* noise, float* actions);
+
 #ifdef __cplusplus
 }
 #endif

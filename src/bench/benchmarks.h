@@ -31,6 +31,7 @@ struct ModelBenchOptions {
   std::vector<AttentionSpec> attentions;  ///< compared with full, which always runs
   models::Options choice;                 ///< all else of the model
   std::vector<ModelPass> passes = {ModelPass::forward};
+  std::vector<std::string> precisions = {"f32"};  ///< of training steps, as recipes name them; all take turns
   int64_t batch = 4;
   bool profile = false;                   ///< where the time of a training step, or of a compiled model, goes, too
   TimingOptions timing{.seconds = 10.0};  ///< of one resolution and pass

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <optional>
+#include <vector>
+
 #include "engine/engine.h"
+#include "engine/policy.h"
 #include "fibottention/engine.h"
 #include "kernels/c_guard.h"
 
 struct fib_engine {
+  explicit fib_engine(const char* file, const fib::engine::Limits& limits = {})
+      : engine(file, limits), policy(fib::engine::policy_of(engine.content())) {}
+
   fib::engine::Engine engine;
+  std::optional<fib::engine::PolicyInterface> policy;
 };
 
 namespace {
@@ -26,19 +34,24 @@ void check_arrays(const float* samples, int64_t values, const float* logits, int
     throw std::invalid_argument("samples and logits must not overlap");
 }
 
+const fib::engine::PolicyInterface& policy_in(const fib_engine& engine) {
+  if (!engine.policy) throw std::invalid_argument("the file is no policy");
+  return *engine.policy;
+}
+
 }  // namespace
 
 fib_status fib_engine_load(const char* file, fib_engine** engine) {
   return guarded([&] {
     require_pointers(file != nullptr && engine != nullptr);
-    *engine = new fib_engine{fib::engine::Engine(file)};
+    *engine = new fib_engine(file);
   });
 }
 
 fib_status fib_engine_load_within(const char* file, int64_t max_memory, int64_t max_work, fib_engine** engine) {
   return guarded([&] {
     require_pointers(file != nullptr && engine != nullptr);
-    *engine = new fib_engine{fib::engine::Engine(file, {max_memory, max_work})};
+    *engine = new fib_engine(file, {max_memory, max_work});
   });
 }
 
@@ -110,5 +123,38 @@ fib_status fib_engine_run(fib_engine* engine, const float* samples, int64_t coun
     check_arrays(samples, count * program.sample_elements(), logits, count * program.classes);
     engine->engine.run(program, {samples, static_cast<size_t>(count * program.sample_elements())},
                        {logits, static_cast<size_t>(count * program.classes)});
+  });
+}
+
+fib_status fib_policy_describe(const fib_engine* engine, fib_policy_info* info) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && info != nullptr);
+    const fib::engine::PolicyInterface& p = policy_in(*engine);
+    *info = {p.observed_values(), p.noise_values(), p.actions, p.numbers};
+  });
+}
+
+fib_status fib_policy_noise(const fib_engine* engine, uint32_t seed, int64_t decision, float* noise) {
+  return guarded([&] {
+    constexpr int64_t kMostDecisions = 1'000'000;
+    require_pointers(engine != nullptr && noise != nullptr);
+    if (decision < 0 || decision >= kMostDecisions)
+      throw std::invalid_argument(fmt::format("decision {}, accepted are 0 to {}", decision, kMostDecisions - 1));
+    const auto count = static_cast<size_t>(policy_in(*engine).noise_values());
+    fib::CounterRng stream = fib::engine::action_noise(seed);
+    for (int64_t i = 0; i <= decision; ++i) fib::engine::draw_noise(stream, {noise, count});
+  });
+}
+
+fib_status fib_policy_decide(fib_engine* engine, const float* observations, const float* noise, float* actions) {
+  return guarded([&] {
+    require_pointers(engine != nullptr && observations != nullptr && noise != nullptr && actions != nullptr);
+    const fib::engine::PolicyInterface& p = policy_in(*engine);
+    check_arrays(observations, p.observed_values(), actions, p.action_values());
+    check_arrays(noise, p.noise_values(), actions, p.action_values());
+    std::vector<float> sample(observations, observations + p.observed_values());
+    sample.insert(sample.end(), noise, noise + p.noise_values());
+    engine->engine.run(engine->engine.content().programs.front(), sample,
+                       {actions, static_cast<size_t>(p.action_values())});
   });
 }

@@ -228,9 +228,13 @@ std::vector<int64_t> sample_of(const Json& json) {
   std::vector<int64_t> sample = integers(json, "input");
   if (sample.size() == 1 && sample[0] >= 1 && sample[0] <= kMostTokens) return sample;
   const auto within = [](int64_t size) { return size >= 1 && size <= kMostSide; };
-  if ((sample.size() != 3 && sample.size() != 4) || sample[0] > kMostChannels || !std::ranges::all_of(sample, within))
+  // A policy's numbers are many, and no side of an image.
+  const bool numbers = sample.size() == 2 && sample[0] == 1 && sample[1] >= 1;
+  const bool images = (sample.size() == 3 || sample.size() == 4) && sample[0] <= kMostChannels;
+  if (!numbers && !(images && std::ranges::all_of(sample, within)))
     throw std::runtime_error(
-        "input must be channels, height and width, or channels, frames, height and width, or a number of tokens");
+        "input must be channels, height and width, or channels, frames, height and width, or a number of tokens, or 1 "
+        "and a number of values");
   if (checked_product(sample) > kMostValues)
     throw std::runtime_error(
         fmt::format("an input of {} values, accepted are up to {}", fmt::join(sample, " x "), kMostValues));

@@ -22,7 +22,13 @@ class Validator {
   void run() {
     check_values();
     for (const ValueId id : graph_.inputs) define(id, "the inputs");
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) check_node(n);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const bool repeated = graph_.nodes[n].repeated;
+      if (repeated && (n == 0 || !graph_.nodes[n - 1].repeated)) begin_loop();
+      check_node(n);
+      if (repeated && (n + 1 == graph_.nodes.size() || !graph_.nodes[n + 1].repeated)) end_loop();
+    }
+    if (graph_.loop && loops_ != 1) throw std::invalid_argument("graph: a loop whose nodes are not one run");
     for (const ValueId id : graph_.outputs) {
       if (!in_range(id) || !known_[static_cast<size_t>(id)])
         throw std::invalid_argument(fmt::format("graph: output value {} is not computed", id));
@@ -32,6 +38,7 @@ class Validator {
  private:
   const Graph& graph_;
   std::vector<bool> known_;
+  int loops_ = 0;
 
   bool in_range(ValueId id) const { return id >= 0 && static_cast<size_t>(id) < graph_.values.size(); }
 
@@ -50,6 +57,35 @@ class Validator {
     if (known_[static_cast<size_t>(id)])
       throw std::invalid_argument(fmt::format("graph: {} compute value {} a second time", where, id));
     known_[static_cast<size_t>(id)] = true;
+  }
+
+  bool is_known(ValueId id) const { return in_range(id) && known_[static_cast<size_t>(id)]; }
+
+  void begin_loop() {
+    if (!graph_.loop || ++loops_ > 1) throw std::invalid_argument("graph: repeated nodes that are in no loop");
+    const GraphLoop& loop = *graph_.loop;
+    const auto good = [](bool fact, const char* what) {
+      if (!fact) throw std::invalid_argument(fmt::format("graph: the loop's {}", what));
+    };
+    good(loop.count >= 1, "count is not positive");
+    good(is_known(loop.first), "first state is not computed");
+    define(loop.state, "the loop");
+    good(graph_.shape(loop.state) == graph_.shape(loop.first), "states differ in shape");
+    for (const GraphLoop::Row& row : loop.rows) {
+      good(is_known(row.table), "table is not computed");
+      define(row.row, "the loop");
+      Shape table = graph_.shape(row.table);
+      const size_t axis = graph_.values[static_cast<size_t>(row.table)].constant() ? 0 : 1;
+      good(table.size() > axis && table[axis] == Dim{loop.count, false}, "table has another number of rows");
+      table.erase(table.begin() + static_cast<ptrdiff_t>(axis));
+      good(table == graph_.shape(row.row), "row has another shape than its table");
+    }
+  }
+
+  void end_loop() {
+    const GraphLoop& loop = *graph_.loop;
+    if (!is_known(loop.next) || graph_.shape(loop.next) != graph_.shape(loop.state))
+      throw std::invalid_argument("graph: the loop's next state is not computed, or has another shape");
   }
 
   void check_node(size_t n) {

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,7 @@ struct Node {
   std::vector<ValueId> inputs;
   ValueId output = kNoValue;
   Attributes attributes;
+  bool repeated = false;  ///< it is in the body of the graph's loop
 
   /// Attributes of this type, which a valid node has.
   template <class T>
@@ -63,11 +65,27 @@ struct Node {
   }
 };
 
+/// The nodes that are marked as repeated, one after the other in the graph, are carried out `count` times.
+struct GraphLoop {
+  /// Row i of a table [count,...], or [n,count,...] where it depends on the input, in its i-th time.
+  struct Row {
+    ValueId row, table;
+    friend bool operator==(const Row&, const Row&) = default;
+  };
+  int64_t count = 1;
+  ValueId state = kNoValue;  ///< `first`, then `next` of the time before; behind the loop the last `next`
+  ValueId first = kNoValue, next = kNoValue;
+  std::vector<Row> rows;
+  friend bool operator==(const GraphLoop&, const GraphLoop&) = default;
+};
+
 struct Graph {
   std::vector<Value> values;
-  std::vector<ValueId> inputs;   ///< images [B,C,h,w], clips [B,C,T,h,w], or the next tokens [n] of a decoder
+  std::vector<ValueId>
+      inputs;  ///< images [B,C,h,w], clips [B,C,T,h,w], the next tokens [n] of a decoder, or [B,N] of a policy
   std::vector<ValueId> outputs;  ///< logits [B,classes]
   std::vector<Node> nodes;
+  std::optional<GraphLoop> loop;
 
   const Shape& shape(ValueId id) const { return values[static_cast<size_t>(id)].shape; }
 };

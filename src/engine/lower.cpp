@@ -28,8 +28,11 @@ Lowerer::Lowerer(const Graph& graph, Precision precision, TensorStore& tensors)
 Program Lowerer::run() {
   open_input();
   for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+    if (graph_.nodes[n].repeated && !in_loop_) begin_loop();
+    if (!graph_.nodes[n].repeated && in_loop_) end_loop();
     if (!done_[n]) row_of(graph_.nodes[n].op).lower(*this, n);
   }
+  if (in_loop_) end_loop();
   write_output();
   plan_arena(program_);
   check_program(program_);
@@ -90,11 +93,11 @@ void Lowerer::add_scratch(Step& s) {
   if (elements > 0) s.at(Role::scratch) = dense(arena(elements), {elements});
 }
 
-void Lowerer::make_row_blocks(size_t steps, const RowBlocks& blocks) {
+void Lowerer::wrap_last(size_t steps, StepKind kind, Attributes attributes) {
   const auto first = program_.steps.end() - static_cast<ptrdiff_t>(steps);
   Step loop;
-  loop.kind = StepKind::row_blocks;
-  loop.attributes = blocks;
+  loop.kind = kind;
+  loop.attributes = std::move(attributes);
   loop.body.assign(std::make_move_iterator(first), std::make_move_iterator(program_.steps.end()));
   program_.steps.erase(first, program_.steps.end());
   program_.steps.push_back(std::move(loop));
@@ -120,17 +123,42 @@ Operand Lowerer::as_rows(const Operand& o) {
   return *rows_of(copied(o));
 }
 
+// ---- The loop -------------------------------------------------------------------------------------------------------
+
+/// The state has a buffer of its own, and each row is copied from its table at the beginning of each time.
+void Lowerer::begin_loop() {
+  const GraphLoop& loop = *graph_.loop;
+  in_loop_ = true;
+  set(loop.state, fresh(shape(loop.state)));
+  copy(view(loop.first), view(loop.state));
+  loop_begin_ = program_.steps.size();
+  for (const GraphLoop::Row& row : loop.rows) {
+    const ptrdiff_t axis = constant(row.table) ? 0 : 1;
+    Operand from = view(row.table);
+    from.advance = from.strides[static_cast<size_t>(axis)];
+    from.sizes.erase(from.sizes.begin() + axis), from.strides.erase(from.strides.begin() + axis);
+    set(row.row, fresh(shape(row.row)));
+    copy(from, view(row.row));
+  }
+}
+
+void Lowerer::end_loop() {
+  in_loop_ = false;
+  copy(view(graph_.loop->next), view(graph_.loop->state));
+  wrap_last(program_.steps.size() - loop_begin_, StepKind::repeat, Repeat{graph_.loop->count});
+}
+
 // ---- The ends -------------------------------------------------------------------------------------------------------
 
 void Lowerer::open_input() {
   const ValueId input = graph_.inputs.at(0);
   const std::vector<int64_t> one = shape(input);
-  const bool tokens = one.size() == 1 && !graph_.shape(input)[0].batched;
-  if (!tokens && ((one.size() != 4 && one.size() != 5) || one[0] != 1))
-    throw std::invalid_argument(
-        fmt::format("a model must take images [B,C,h,w], clips [B,C,T,h,w] or tokens [n], this one takes {}",
-                    to_string(graph_.shape(input))));
-  program_.sample.assign(one.begin() + (tokens ? 0 : 1), one.end());
+  const bool tokens = one.size() == 1 && !graph_.shape(input)[0].batched, numbers = one.size() == 2 && one[0] == 1;
+  if (!tokens && !numbers && ((one.size() != 4 && one.size() != 5) || one[0] != 1))
+    throw std::invalid_argument(fmt::format(
+        "a model must take images [B,C,h,w], clips [B,C,T,h,w], tokens [n] or numbers [B,N], this one takes {}",
+        to_string(graph_.shape(input))));
+  program_.sample.assign(one.begin() + (tokens || numbers ? 0 : 1), one.end());
   set(input, dense(add_buffer({Buffer::Kind::input, product_of(one), 0, {}, TensorType::f32}), one));
 }
 
@@ -142,8 +170,17 @@ void Lowerer::write_output() {
 
 std::optional<size_t> Lowerer::sole_consumer(ValueId id) const {
   const auto& readers = consumers_[static_cast<size_t>(id)];
-  const bool is_output = std::ranges::find(graph_.outputs, id) != graph_.outputs.end();
-  return readers.size() == 1 && !is_output ? std::optional(readers[0]) : std::nullopt;
+  if (readers.size() != 1 || ends_run(id) || graph_.nodes[readers[0]].repeated != in_loop_) return std::nullopt;
+  return readers[0];
+}
+
+/// Whether a value is read by more than nodes: it is an output, or the loop's.
+bool Lowerer::ends_run(ValueId id) const {
+  if (std::ranges::find(graph_.outputs, id) != graph_.outputs.end()) return true;
+  if (!graph_.loop) return false;
+  const GraphLoop& loop = *graph_.loop;
+  return id == loop.first || id == loop.next ||
+         std::ranges::find(loop.rows, id, &GraphLoop::Row::table) != loop.rows.end();
 }
 
 Program lower(const Graph& graph, Precision precision, TensorStore& tensors) {

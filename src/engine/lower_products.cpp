@@ -14,14 +14,14 @@ constexpr int64_t kMlpRows = 384;
 
 }  // namespace
 
-Lowerer::Fused Lowerer::fuse_activation(ValueId output) {
+Lowerer::Fused Lowerer::fuse(ValueId output, std::initializer_list<Op> functions) {
   Fused fused{output, Function::none, std::nullopt};
   const auto next = sole_consumer(output);
   if (!next) return fused;
   const Op op = graph_.nodes[*next].op;
-  if (op != Op::gelu && op != Op::relu) return fused;
+  if (std::ranges::find(functions, op) == functions.end()) return fused;
   done_[*next] = true;
-  return {graph_.nodes[*next].output, op == Op::gelu ? Function::gelu : Function::relu, std::nullopt};
+  return {graph_.nodes[*next].output, function_named(name_of(op)), std::nullopt};
 }
 
 void Lowerer::fuse_residual(Fused& fused) {

@@ -51,7 +51,7 @@ class Lowerer {
   Step& add_step(StepKind kind);
   void add_scratch(Step& s);
   /// The last steps, which carry out the first block of rows, carry out all blocks.
-  void make_row_blocks(size_t steps, const RowBlocks& blocks);
+  void make_row_blocks(size_t steps, const RowBlocks& blocks) { wrap_last(steps, StepKind::row_blocks, blocks); }
   void copy(const Operand& from, const Operand& to);
   Operand copied(const Operand& o);
   /// With consecutive values along the last dimension.
@@ -62,7 +62,9 @@ class Lowerer {
   // ---- Products and convolutions
   /// The only node that reads a value, if no other does.
   std::optional<size_t> sole_consumer(ValueId id) const;
-  Fused fuse_activation(ValueId output);
+  /// Takes the next node along if it is one of these functions, and the only one that reads this.
+  Fused fuse(ValueId output, std::initializer_list<Op> functions);
+  Fused fuse_activation(ValueId output) { return fuse(output, {Op::gelu, Op::relu}); }
   /// The bias of a linear layer or convolution; not given where it has none.
   Operand bias_of(const Node& node);
   void lower_linear(size_t n);
@@ -81,6 +83,12 @@ class Lowerer {
     Operand x;
     const Node* norm = nullptr;
   };
+
+  /// The last steps become the body of one.
+  void wrap_last(size_t steps, StepKind kind, Attributes attributes);
+  void begin_loop();
+  void end_loop();
+  bool ends_run(ValueId id) const;
 
   int32_t add_buffer(Buffer buffer);
   int32_t arena(int64_t elements);
@@ -110,6 +118,8 @@ class Lowerer {
   std::map<ValueId, size_t> norms_;             ///< left to linear layers, by their output
   std::map<ValueId, Operand> constants_;        ///< as they are, not packed
   std::map<std::string, int32_t> tensor_buffers_;
+  size_t loop_begin_ = 0;  ///< the loop's first step
+  bool in_loop_ = false;
 };
 
 }  // namespace fib::engine

@@ -34,12 +34,15 @@ enum class Op {
   linear,      ///< (x [...,K], weight [N,K], bias? [N]) -> [...,N]
   matmul,      ///< (a [...,M,K], b [...,K,N]) -> [...,M,N]; what stands before is broadcast
   conv2d,      ///< (x [n,C,h,w], weight [D,C/groups,kh,kw], bias? [D]); Conv2d
+  conv1d,      ///< (x [n,C,T], weight [D,C,k], bias? [D]); Conv1d
   max_pool2d,  ///< (x [n,C,h,w]); Pool2d; what is padded is -inf
   layer_norm,  ///< (x [...,C], weight [C], bias [C]); LayerNorm, over the last dimension
+  group_norm,  ///< (x [n,C,...], weight? [C], bias? [C]); GroupNorm, over the channels of a group and all positions
   softmax,     ///< (x); Axis
   gelu,        ///< (x), with the error function
   sigmoid,     ///< (x)
   relu,        ///< (x)
+  mish,        ///< (x), x · tanh(log(1 + eˣ))
   add,         ///< (a, b); broadcast as in NumPy, so are sub and mul
   sub,
   mul,
@@ -50,6 +53,7 @@ enum class Op {
   concat,            ///< (x, y, ...); Axis
   roll,              ///< (x); Roll
   expand,            ///< (x) to the shape of the output, where x has ones
+  denoise,           ///< (x, predicted, coefficients [6], fresh?); one step back of a diffusion process
   attention,         ///< (qkv [n,T,3,H,d], bias?) or (q [n,H,Tq,d], k [n,H,Tk,d], v [n,H,Tk,e], bias?) -> [n,Tq,H·e];
                      ///< Attention
   plan_merging,      ///< (keys [n,H,T,d]) -> [n,T], each token's place afterwards; TokenPlan. Places are whole numbers
@@ -84,7 +88,11 @@ enum class StepKind {
                      ///< position on
   cached_attention,  ///< out [n,H,d] of the next tokens q, k, v [n,H,d]: k and v go into the rings keys and values
                      ///< [H,R,d], which are read at the distances of each head; CachedAttention
-  row_blocks         ///< linear layers on one block of rows after the other; RowBlocks and a body
+  conv1d,            ///< out [n,T',D] of x [n,C,T]; weights packed, a tap after the other; Conv1d
+  group_norm,        ///< out = function(norm of x [n,C,P]); GroupNorm
+  denoise,           ///< out of x, y = predicted noise, weights = coefficients and residual = fresh noise
+  row_blocks,        ///< linear layers on one block of rows after the other; RowBlocks and a body
+  repeat             ///< the steps of a body, so many times over; Repeat
 };
 
 // ---- Attributes ----------------------------------------------------------------------------------------------------
@@ -94,6 +102,17 @@ struct Conv2d {
   std::array<int64_t, 2> stride{1, 1}, padding{0, 0};
   int64_t groups = 1;
   friend bool operator==(const Conv2d&, const Conv2d&) = default;
+};
+
+struct Conv1d {
+  int64_t kernel = 1, stride = 1, padding = 0;
+  friend bool operator==(const Conv1d&, const Conv1d&) = default;
+};
+
+struct GroupNorm {
+  int64_t groups = 1;
+  double eps = 1e-5;
+  friend bool operator==(const GroupNorm&, const GroupNorm&) = default;
 };
 
 struct Pool2d {
@@ -189,9 +208,16 @@ struct RowBlocks {
   friend bool operator==(const RowBlocks&, const RowBlocks&) = default;
 };
 
+/// Of repeat. Operands of the body may move from one time to the next.
+struct Repeat {
+  int64_t count = 1;
+  friend bool operator==(const Repeat&, const Repeat&) = default;
+};
+
 /// Of unary and binary steps, and of the epilogue of a product: none, gelu or relu.
-enum class Function { none, gelu, relu, sigmoid, add, subtract, multiply };
-inline constexpr const char* kFunctionNames[] = {"none", "gelu", "relu", "sigmoid", "add", "subtract", "multiply"};
+enum class Function { none, gelu, relu, sigmoid, add, subtract, multiply, mish };
+inline constexpr const char* kFunctionNames[] = {"none", "gelu",     "relu",     "sigmoid",
+                                                 "add",  "subtract", "multiply", "mish"};
 
 // ---- What an operator and a step are -------------------------------------------------------------------------------
 // The entries of kOperators and kSteps.
@@ -240,20 +266,20 @@ struct StepType {
   int64_t (*scratch)(const Step& step, const Program& program) = nullptr;
 };
 
-/// Each in its file of operators/: row_blocks, linear, matmul, max_pool2d, softmax and attention in those of their
-/// names, conv2d and depthwise in convolution.cpp, gelu, sigmoid and relu in unary.cpp, add, sub and mul in binary.cpp,
-/// layer_norm and mean in reductions.cpp, reshape to expand and copy in views.cpp, plan_merging to tell_tokens in
-/// tokens.cpp, embedding and cached_attention in those of their names.
+/// Each in its file of operators/: row_blocks, linear, matmul, conv1d, max_pool2d, group_norm, softmax, denoise, repeat
+/// and attention in those of their names, conv2d and depthwise in convolution.cpp, gelu, sigmoid, relu and mish in
+/// unary.cpp, add, sub and mul in binary.cpp, layer_norm and mean in reductions.cpp, reshape to expand and copy in
+/// views.cpp, plan_merging to tell_tokens in tokens.cpp, embedding and cached_attention in those of their names.
 namespace operators {
-extern const Operator linear, matmul, conv2d, max_pool2d, layer_norm, softmax, gelu, sigmoid, relu, add, sub, mul, mean,
-    reshape, permute, slice, concat, roll, expand, attention, plan_merging, plan_keeping, merge_tokens, take_tokens,
-    tell_tokens, embedding, cached_attention;
+extern const Operator linear, matmul, conv2d, conv1d, max_pool2d, layer_norm, group_norm, softmax, gelu, sigmoid, relu,
+    mish, add, sub, mul, mean, reshape, permute, slice, concat, roll, expand, denoise, attention, plan_merging,
+    plan_keeping, merge_tokens, take_tokens, tell_tokens, embedding, cached_attention;
 }  // namespace operators
 
 namespace steps {
 extern const StepType linear, attention, layer_norm, unary, binary, softmax, mean, copy, matmul, conv2d, depthwise,
-    max_pool2d, plan_merging, plan_keeping, merge_tokens, take_tokens, tell_tokens, embedding, cached_attention,
-    row_blocks;
+    max_pool2d, plan_merging, plan_keeping, merge_tokens, take_tokens, tell_tokens, embedding, cached_attention, conv1d,
+    group_norm, denoise, row_blocks, repeat;
 }  // namespace steps
 
 struct OperatorRow {
@@ -264,12 +290,15 @@ inline constexpr OperatorRow kOperators[] = {
     {Op::linear, &operators::linear},
     {Op::matmul, &operators::matmul},
     {Op::conv2d, &operators::conv2d},
+    {Op::conv1d, &operators::conv1d},
     {Op::max_pool2d, &operators::max_pool2d},
     {Op::layer_norm, &operators::layer_norm},
+    {Op::group_norm, &operators::group_norm},
     {Op::softmax, &operators::softmax},
     {Op::gelu, &operators::gelu},
     {Op::sigmoid, &operators::sigmoid},
     {Op::relu, &operators::relu},
+    {Op::mish, &operators::mish},
     {Op::add, &operators::add},
     {Op::sub, &operators::sub},
     {Op::mul, &operators::mul},
@@ -280,6 +309,7 @@ inline constexpr OperatorRow kOperators[] = {
     {Op::concat, &operators::concat},
     {Op::roll, &operators::roll},
     {Op::expand, &operators::expand},
+    {Op::denoise, &operators::denoise},
     {Op::attention, &operators::attention},
     {Op::plan_merging, &operators::plan_merging},
     {Op::plan_keeping, &operators::plan_keeping},
@@ -315,6 +345,10 @@ inline constexpr StepRow kSteps[] = {
     {StepKind::embedding, &steps::embedding},
     {StepKind::cached_attention, &steps::cached_attention},
     {StepKind::row_blocks, &steps::row_blocks},
+    {StepKind::conv1d, &steps::conv1d},
+    {StepKind::group_norm, &steps::group_norm},
+    {StepKind::denoise, &steps::denoise},
+    {StepKind::repeat, &steps::repeat},
 };
 
 /// Throw std::invalid_argument for what is not in the tables.

@@ -16,13 +16,33 @@ struct Lifetime {
     if (!used) first = step;
     last = step, used = true;
   }
+  void touch_all(const Lifetime& other) { first = std::min(first, other.first), last = std::max(last, other.last); }
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
+/// The steps of a loop count one by one. What is used inside and outside of it lives as long as all of it.
 std::vector<Lifetime> lifetimes(const Program& program) {
   std::vector<Lifetime> lives(program.buffers.size());
-  for (size_t s = 0; s < program.steps.size(); ++s) {
-    for_operands(program.steps[s], [&](const Operand& o) { lives[static_cast<size_t>(o.buffer)].touch(s); });
+  std::vector<Lifetime> loops;
+  size_t now = 0;
+  const auto touch = [&](const Step& step) {
+    for_operands(step, [&](const Operand& o) { lives[static_cast<size_t>(o.buffer)].touch(now); });
+    ++now;
+  };
+  for (const Step& step : program.steps) {
+    if (step.kind != StepKind::repeat) {
+      touch(step);
+      continue;
+    }
+    const size_t begin = now;
+    for (const Step& inner : step.body) touch(inner);
+    loops.push_back({begin, now - 1, true});
+  }
+  for (const Lifetime& loop : loops) {
+    for (Lifetime& life : lives) {
+      const bool inside = life.used && life.first >= loop.first && life.last <= loop.last;
+      if (!inside && life.used && life.overlaps(loop)) life.touch_all(loop);
+    }
   }
   return lives;
 }

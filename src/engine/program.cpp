@@ -71,7 +71,8 @@ class ProgramChecker {
   void check_step(size_t place, const Step& step, bool in_body) {
     const StepChecker checker(program_, place, step);
     for (size_t i = 0; i < kRoles; ++i) check_operand(checker, static_cast<Role>(i), in_body);
-    checker.require(step.body.empty() || (step.kind == StepKind::row_blocks && !in_body), "it cannot have a body");
+    const bool has_body = step.kind == StepKind::row_blocks || step.kind == StepKind::repeat;
+    checker.require(step.body.empty() || (has_body && !in_body), "it cannot have a body");
     for (const Step& inner : step.body) check_step(place, inner, true);
     row_of(step.kind).check(checker);
     if (step.has(Role::out)) written_[static_cast<size_t>(step.at(Role::out).buffer)] = true;

@@ -41,7 +41,7 @@ struct Operand {
   int32_t buffer = -1;
   int64_t offset = 0;
   std::vector<int64_t> sizes, strides;
-  int64_t advance = 0;  ///< in the body of row_blocks: elements from one block to the next
+  int64_t advance = 0;  ///< in a body: elements from one block, or one time, to the next
 
   bool given() const { return buffer >= 0; }
   int64_t elements() const;
@@ -56,7 +56,7 @@ struct Step {
   std::array<Operand, kRoles> operands;
   Function function = Function::none;
   Attributes attributes;
-  std::vector<Step> body;  ///< of row_blocks
+  std::vector<Step> body;  ///< of row_blocks and repeat
 
   const Operand& at(Role role) const { return operands[static_cast<size_t>(role)]; }
   Operand& at(Role role) { return operands[static_cast<size_t>(role)]; }
@@ -79,13 +79,15 @@ void for_operands(const Step& step, const Visit& visit) {
 
 /// The steps for samples of one size.
 struct Program {
-  std::vector<int64_t> sample;  ///< what goes in: an image [C,h,w], a clip [C,T,h,w], or a decoder's next tokens [n]
+  /// What goes in: an image [C,h,w], a clip [C,T,h,w], a decoder's next tokens [n], or a policy's numbers [1,N].
+  std::vector<int64_t> sample;
   int64_t classes = 0;
   int64_t arena_elements = 0;
   int64_t state_elements = 0;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
 
+  bool takes_numbers() const { return sample.size() == 2; }
   int64_t tokens() const { return sample.size() == 1 ? sample[0] : 0; }  ///< 0: it takes images or clips
   int64_t channels() const { return tokens() > 0 ? 0 : sample.front(); }
   int64_t frames() const { return sample.size() == 4 ? sample[1] : 0; }  ///< of a clip; 0: it takes images

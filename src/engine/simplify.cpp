@@ -47,6 +47,15 @@ class Simplifier {
       }
     }
     for (const ValueId id : graph_.outputs) ++readers_[place(id)];
+    for_loop([&](ValueId& id) { ++readers_[place(id)]; });
+  }
+
+  /// All values that the loop names.
+  template <class Visit>
+  void for_loop(const Visit& visit) {
+    if (!graph_.loop) return;
+    visit(graph_.loop->state), visit(graph_.loop->first), visit(graph_.loop->next);
+    for (GraphLoop::Row& row : graph_.loop->rows) visit(row.row), visit(row.table);
   }
 
   ValueId resolved(ValueId id) const {
@@ -172,8 +181,10 @@ class Simplifier {
 
   void drop_unread() {
     for (ValueId& id : graph_.outputs) id = resolved(id);
+    for_loop([&](ValueId& id) { id = resolved(id); });
     std::vector<bool> read(graph_.values.size());
     for (const ValueId id : graph_.outputs) read[place(id)] = true;
+    for_loop([&](ValueId& id) { read[place(id)] = true; });
     std::vector<Node> kept;
     for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
       if (!read[place(node->output)]) continue;
@@ -200,6 +211,7 @@ class Simplifier {
     const auto apply = [&](ValueId& id) { id = id == kNoValue ? kNoValue : number[place(id)]; };
     std::for_each(graph_.inputs.begin(), graph_.inputs.end(), apply);
     std::for_each(graph_.outputs.begin(), graph_.outputs.end(), apply);
+    for_loop(apply);
     for (Node& node : graph_.nodes) {
       std::for_each(node.inputs.begin(), node.inputs.end(), apply);
       apply(node.output);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <numeric>
 #include <vector>
 
 #include "base/parallel.h"
@@ -27,9 +29,13 @@ class Positions {
  public:
   using Places = std::array<int64_t, kArrays>;
 
-  explicit Positions(const std::array<const Operand*, kArrays>& arrays) {
+  /// `as_stored`: in the order in which the first array lies in memory.
+  explicit Positions(const std::array<const Operand*, kArrays>& arrays, bool as_stored = false) {
     const std::vector<int64_t>& sizes = arrays[0]->sizes;
-    for (size_t d = 0; d < sizes.size(); ++d) {
+    std::vector<size_t> order(sizes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (as_stored) std::ranges::stable_sort(order, std::greater(), [&](size_t d) { return arrays[0]->strides[d]; });
+    for (const size_t d : order) {
       if (sizes[d] == 1) continue;
       Places strides;
       for (size_t a = 0; a < kArrays; ++a) strides[a] = arrays[a]->strides[d];
@@ -72,13 +78,13 @@ class Positions {
   }
 };
 
-/// Visits runs along the last dimension, in parallel.
+/// Visits runs along the dimension that lies innermost in the first array, in parallel.
 template <size_t kArrays>
 class Loop : Positions<kArrays> {
  public:
   using typename Positions<kArrays>::Places;
 
-  explicit Loop(const std::array<const Operand*, kArrays>& arrays) : Positions<kArrays>(arrays) {
+  explicit Loop(const std::array<const Operand*, kArrays>& arrays) : Positions<kArrays>(arrays, true) {
     if (this->sizes_.empty()) return;
     inner_ = this->sizes_.back(), steps_ = this->strides_.back();
     this->sizes_.pop_back(), this->strides_.pop_back();

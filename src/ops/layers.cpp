@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/layers.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "kernels/activation.h"
 #include "kernels/convolution.h"
 #include "kernels/linear.h"
+#include "kernels/linear_bf16.h"
 #include "ops/support.h"
 
 namespace fib::ops {
@@ -40,15 +40,17 @@ LinearShape linear_shape(const at::Tensor& x, const at::Tensor& weight) {
   return {weight.size(1) == 0 ? 0 : x.numel() / weight.size(1), weight.size(1), weight.size(0)};
 }
 
+/// Whether bfloat16 is asked for on this thread.
+thread_local bool bfloat16_products = false;
+
 /// Only where gradients are wanted: there passes are saved. Tracing a forward without gradients
 /// sees torch's operators.
 bool has_linear_kernel(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  if (has_bfloat16_products() || !at::GradMode::is_enabled() || !(x.requires_grad() || weight.requires_grad()))
-    return false;
+  if (!at::GradMode::is_enabled() || !(x.requires_grad() || weight.requires_grad())) return false;
   if (!plain_floats(x) || !plain_floats(weight) || (bias.defined() && !plain_floats(bias))) return false;
   if (weight.dim() != 2 || x.dim() < 2 || x.size(-1) != weight.size(1)) return false;  // torch says what is wrong
   const LinearShape shape = linear_shape(x, weight);
-  return shape.rows >= kLeastRows && kernels::linear_fits(shape);
+  return (shape.rows >= kLeastRows || has_bfloat16_products()) && kernels::linear_fits(shape);
 }
 
 at::Tensor empty_out(const at::Tensor& x, const at::Tensor& weight) {
@@ -66,11 +68,14 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const at::Tensor x = given.contiguous(), weight = given_weight.contiguous();
     const at::Tensor out = empty_out(x, weight), derivative = gelu ? at::empty_like(out) : at::Tensor();
     const at::Tensor flat_bias = contiguous_or_undefined(bias);
-    kernels::linear_forward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
-                                                      .weight = weight.data_ptr<float>(),
-                                                      .bias = data_of(flat_bias),
-                                                      .out = out.data_ptr<float>(),
-                                                      .derivative = data_of(derivative)});
+    const bool bfloat16 = has_bfloat16_products();
+    const auto product = bfloat16 ? kernels::linear_bf16_forward : kernels::linear_forward;
+    product(linear_shape(x, weight), {.x = x.data_ptr<float>(),
+                                      .weight = weight.data_ptr<float>(),
+                                      .bias = data_of(flat_bias),
+                                      .out = out.data_ptr<float>(),
+                                      .derivative = data_of(derivative)});
+    ctx->saved_data["bfloat16"] = bfloat16;
     ctx->save_for_backward({x, weight, derivative});
     ctx->saved_data["bias"] = bias.has_value();
     return out;
@@ -85,13 +90,15 @@ class LinearFunction : public torch::autograd::Function<LinearFunction> {
     const at::Tensor dx = ctx->needs_input_grad(0) ? at::empty_like(x) : at::Tensor();
     const at::Tensor dweight = weights ? at::empty_like(weight) : at::Tensor();
     const at::Tensor dbias = weights && has_bias ? at::empty({weight.size(0)}, weight.options()) : at::Tensor();
-    kernels::linear_backward(linear_shape(x, weight), {.x = x.data_ptr<float>(),
-                                                       .weight = weight.data_ptr<float>(),
-                                                       .grad_out = grad_out.data_ptr<float>(),
-                                                       .derivative = data_of(derivative),
-                                                       .dx = data_of(dx),
-                                                       .dweight = data_of(dweight),
-                                                       .dbias = data_of(dbias)});
+    const bool bfloat16 = ctx->saved_data["bfloat16"].toBool();
+    const auto products = bfloat16 ? kernels::linear_bf16_backward : kernels::linear_backward;
+    products(linear_shape(x, weight), {.x = x.data_ptr<float>(),
+                                       .weight = weight.data_ptr<float>(),
+                                       .grad_out = grad_out.data_ptr<float>(),
+                                       .derivative = data_of(derivative),
+                                       .dx = data_of(dx),
+                                       .dweight = data_of(dweight),
+                                       .dbias = data_of(dbias)});
     return {dx, dweight, dbias, at::Tensor()};
   }
 };
@@ -182,18 +189,13 @@ at::Tensor quarter_weights(const at::Tensor& weight) {
 
 }  // namespace
 
-// By the dispatch key and not by at::autocast's functions, which are deprecated in later versions of torch.
-Bfloat16Products::Bfloat16Products(bool wanted) : wanted_(wanted && !has_bfloat16_products()) {
-  if (wanted_) c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::AutocastCPU, false);
+Bfloat16Products::Bfloat16Products(bool wanted) : before_(bfloat16_products) {
+  bfloat16_products = bfloat16_products || wanted;
 }
 
-Bfloat16Products::~Bfloat16Products() {
-  if (!wanted_) return;
-  c10::impl::tls_set_dispatch_key_excluded(c10::DispatchKey::AutocastCPU, true);
-  at::autocast::clear_cache();
-}
+Bfloat16Products::~Bfloat16Products() { bfloat16_products = before_; }
 
-bool has_bfloat16_products() { return !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutocastCPU); }
+bool has_bfloat16_products() { return bfloat16_products; }
 
 at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
   if (!has_linear_kernel(x, weight, bias)) return at::linear(x, weight, bias);

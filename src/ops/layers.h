@@ -9,8 +9,9 @@ namespace fib::ops {
 
 // ---- Precision ------------------------------------------------------------------------------------------------------
 
-/// While it lives products on the CPU are in bfloat16, as torch's autocast has it: parameters, sums, norms and the loss
-/// stay in float32. Weights are narrowed once in its life, so it must end before they change.
+/// While it lives, linear layers that have a kernel multiply in bfloat16 on this thread, and so does their backward
+/// whenever it runs; sums, parameters, norms, what stands between layers and the loss are float32
+/// (kernels/linear_bf16.h).
 class Bfloat16Products {
  public:
   /// `wanted` false does nothing.
@@ -20,7 +21,7 @@ class Bfloat16Products {
   Bfloat16Products& operator=(const Bfloat16Products&) = delete;
 
  private:
-  bool wanted_;
+  bool before_;
 };
 bool has_bfloat16_products();
 

@@ -21,6 +21,8 @@ void replace(std::vector<float>& values, const std::vector<float>& given, const 
 
 ModelInfo info_of(const engine::FibContent& content, const std::string& file) {
   const engine::Program& first = content.programs.front();
+  if (first.takes_numbers())
+    throw std::runtime_error(fmt::format("'{}' is no classifier but a policy; fib rollout --engine plays it", file));
   const models::ModelCard card = models::read_card(content.card, file);
   ModelInfo info{.model = card.model,
                  .attention = card.attention,

@@ -132,6 +132,14 @@ Field<ModelBenchRow> compiled_field(const char* key, std::string (*value)(const 
   return f;
 }
 
+/// Of compiled models and training steps: a table of forward passes alone has no such column.
+Field<ModelBenchRow> precision_field() {
+  using Row = ModelBenchRow;
+  Field<Row> f = text_field<Row>("precision", "precision", [](const Row& r) { return r.precision; });
+  f.text = [](const Row& r) { return r.engine || r.pass == ModelPass::training ? r.precision : ""; };
+  return f;
+}
+
 /// A column of what a compiled model needs, in some unit; JSON has the number itself.
 Field<ModelBenchRow> needs_field(const char* key, const char* title, int digits, double unit,
                                  double (*value)(const Requirements&)) {
@@ -234,7 +242,7 @@ std::optional<ordered_json> profile_json(const ModelBenchRow& row) {
 Fields<ModelBenchRow> row_fields() {
   using Row = ModelBenchRow;
   return {compiled_field("engine", [](const Row& r) { return r.engine.value_or("torch"); }),
-          compiled_field("precision", [](const Row& r) { return r.precision; }),
+          precision_field(),
           hidden_field<Row>("model", [](const Row& r) { return r.model; }),
           torch_field(text_field<Row>("pass", "pass", pass_name)),
           field<Row>(

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "base/nearest.h"
@@ -59,6 +60,21 @@ std::filesystem::path demonstrations_folder(std::string_view source) {
   constexpr std::string_view kind = "zarr:";
   if (source.starts_with(kind) && source.size() > kind.size()) return source.substr(kind.size());
   throw std::invalid_argument(fmt::format("demonstrations '{}': accepted is zarr:DIR", source));
+}
+
+void reduce_image(std::span<const uint8_t> rgb, int64_t side, uint8_t* to) {
+  const auto recorded = std::llround(std::sqrt(static_cast<double>(rgb.size()) / 3));
+  const int64_t factor = recorded / side, row = recorded * 3;
+  for (int64_t c = 0; c < 3; ++c) {
+    for (int64_t y = 0; y < side; ++y) {
+      for (int64_t x = 0; x < side; ++x) {
+        const uint8_t* square = rgb.data() + y * factor * row + x * factor * 3 + c;
+        int sum = 0;
+        for (int64_t i = 0; i < factor * factor; ++i) sum += square[i / factor * row + i % factor * 3];
+        *to++ = static_cast<uint8_t>(std::nearbyint(static_cast<float>(sum) / static_cast<float>(factor * factor)));
+      }
+    }
+  }
 }
 
 }  // namespace fib::robots

@@ -83,6 +83,10 @@ struct Played {
   double score = 0;                ///< the best reward
 };
 
+/// A square image of red, green, blue, [s,s,3], to [3,side,side]: the mean of each square of pixels, halves rounded to
+/// the even neighbor. `side` divides s.
+void reduce_image(std::span<const uint8_t> rgb, int64_t side, uint8_t* to);
+
 // ---- The simulators and files behind them, one kind of robot in each file of worlds/
 
 std::unique_ptr<RobotWorld> pusht_world(const Robot& robot);

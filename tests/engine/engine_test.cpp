@@ -2,14 +2,18 @@
 // From a graph to a file to logits, against the graph carried out in float64, node by node.
 #include "engine/engine.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <omp.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "engine/lower.h"
+#include "engine/policy.h"
 #include "files.h"
 #include "graphs.h"
 #include "oracle/graph_oracle.h"
@@ -101,6 +105,82 @@ TEST(Engine, runs_convolutions_pools_and_views_as_the_graph_says) {
   const Graph graph = test::convolutional();
   const std::vector<float> image = image_noise(3 * 12 * 12);
   expect_near(logits_of(compiled(graph, Precision::f32, "conv.fib"), image), exact_logits(graph, image), 2e-5);
+}
+
+/// The metadata of a policy that test::sampler is.
+FibContent policy_content(TensorStore& tensors) {
+  FibContent content;
+  content.programs.push_back(lower(test::sampler(), Precision::f32, tensors));
+  content.card = {{"model", "test"}};
+  const PolicyInterface p{"pusht", "ddpm", {{"agent", {2, 2}}}, 3, 8, 4, 2};
+  p.add_to(content.card);
+  return content;
+}
+
+std::filesystem::path compiled_policy(const std::string& name, const std::function<void(FibContent&)>& change = {}) {
+  TensorStore tensors;
+  FibContent content = policy_content(tensors);
+  if (change) change(content);
+  const std::filesystem::path file = files() / name;
+  write_fib(file, content, tensors.views());
+  return file;
+}
+
+TEST(Engine, runs_the_loop_of_a_sampler_as_the_graph_says) {
+  const Graph graph = test::sampler();
+  validate(graph);
+  const std::vector<float> sample = image_noise(4 + 3 * 8 * 2);
+  const auto file = compiled(graph, Precision::f32, "loop.fib");
+  expect_near(logits_of(file, sample), exact_logits(graph, sample), 1e-4);
+  const Engine engine(file);
+  const auto loops = std::ranges::count(engine.content().programs[0].steps, StepKind::repeat, &Step::kind);
+  EXPECT_EQ(loops, 1);
+}
+
+TEST(Engine, a_loop_runs_alike_with_any_number_of_threads_and_again) {
+  const auto file = compiled(test::sampler(), Precision::f32, "again.fib");
+  const std::vector<float> sample = image_noise(4 + 3 * 8 * 2), once = logits_of(file, sample);
+  Engine engine(file);
+  std::vector<float> again(once.size());
+  const int before = omp_get_max_threads();
+  for (const int threads : {1, 2, 3}) {
+    omp_set_num_threads(threads);
+    engine.run(engine.content().programs[0], sample, again);
+    EXPECT_EQ(again, once);
+  }
+  omp_set_num_threads(before);
+}
+
+TEST(Policy, says_what_it_takes_and_gives) {
+  const Engine engine(compiled_policy("says.fib"));
+  const auto p = policy_of(engine.content());
+  ASSERT_TRUE(p.has_value());
+  EXPECT_EQ(p->observed_values(), 4);
+  EXPECT_EQ(p->noise_values(), 48);
+  EXPECT_EQ(p->action_values(), 8);
+  EXPECT_EQ(p->observations, (std::vector<PolicyInterface::Observation>{{"agent", {2, 2}}}));
+  EXPECT_FALSE(policy_of(Engine(compiled(test::sampler(), Precision::f32, "none.fib")).content()).has_value());
+}
+
+TEST(Policy, whose_metadata_does_not_fit_is_refused_in_one_line) {
+  const auto refusal = [](const std::string& told) {
+    const auto file = compiled_policy("bad.fib", [&](FibContent& content) { content.card["policy"] = told; });
+    return test::error_of([&] { policy_of(Engine(file).content()); });
+  };
+  EXPECT_TRUE(test::mentions(refusal("{}"), "does not say what the policy sees"));
+  const auto told = [](const char* shape, const char* noise, const char* actions) {
+    return fmt::format(R"({{"task":"pusht","sampler":"ddpm","observations":[{{"name":"a","shape":{}}}],)"
+                       R"("noise":{},"actions":{}}})",
+                       shape, noise, actions);
+  };
+  EXPECT_EQ(refusal(told("[2,2]", "[3,8,2]", "[4,2]")), "");
+  EXPECT_TRUE(test::mentions(refusal(told("[2,3]", "[3,8,2]", "[4,2]")), "54 values in and 8 out"));
+  EXPECT_TRUE(test::mentions(refusal(told("[2,2]", "[3,8,2]", "[268435456,2]")), "536870912 out"));
+  for (const auto& wrong :
+       {told("[2]", "[3,8,2]", "[4,2]"), told("[2,0]", "[3,8,2]", "[4,2]"), told("[1e300,2]", "[3,8,2]", "[4,2]"),
+        told("[2,2]", "[3,8]", "[4,2]"), told("[268435456,268435456,268435456,268435456]", "[3,8,2]", "[4,2]"),
+        told("[2,2]", "[3,8,3]", "[4,2]"), told("\"2\"", "[3,8,2]", "[4,2]")})
+    EXPECT_TRUE(test::mentions(refusal(wrong), "what it says of the policy cannot be")) << wrong;
 }
 
 TEST(Engine, a_sample_does_not_know_its_batch_nor_the_number_of_threads) {
@@ -219,6 +299,12 @@ TEST(FibFile, gives_back_the_steps_that_were_written) {
     }
   }
   EXPECT_EQ(engine.content().card.at("model"), "test");
+}
+
+TEST(EngineInC, decides_and_says_what_is_wrong) {
+  const std::string policy = compiled_policy("policy.fib").string();
+  const std::string classifier = compiled(test::transformer("full"), Precision::f32, "classifier.fib").string();
+  EXPECT_EQ(std::system((FIB_DECIDE_C " " + policy + " " + classifier).c_str()), 0);
 }
 
 TEST(EngineInC, classifies_and_says_what_is_wrong) {

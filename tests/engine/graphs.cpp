@@ -11,6 +11,7 @@ using namespace engine;
 class GraphBuilder {
  public:
   Graph graph;
+  bool repeated = false;  ///< nodes that are added now
 
   ValueId input(const std::vector<int64_t>& sizes) {
     const ValueId id = add_value("images", per_sample(sizes), nullptr);
@@ -35,8 +36,15 @@ class GraphBuilder {
   /// The first dimension counts samples.
   ValueId node(Op op, std::vector<ValueId> inputs, const std::vector<int64_t>& sizes, Attributes attributes = {}) {
     const ValueId out = add_value("", per_sample(sizes), nullptr);
-    graph.nodes.push_back({op, std::move(inputs), out, std::move(attributes)});
+    graph.nodes.push_back({op, std::move(inputs), out, std::move(attributes), repeated});
     return out;
+  }
+  /// What a loop gives its body, for each sample or once.
+  ValueId value(const std::vector<int64_t>& sizes) { return add_value("", per_sample(sizes), nullptr); }
+  ValueId fixed(const std::vector<int64_t>& sizes) {
+    Shape shape;
+    for (int64_t size : sizes) shape.push_back({size, false});
+    return add_value("", shape, nullptr);
   }
   ValueId linear(const std::string& name, ValueId x, std::vector<int64_t> sizes, int64_t depth, int64_t columns) {
     sizes.back() = columns;
@@ -170,6 +178,56 @@ Graph decoder(int64_t count, const DecoderShape& shape) {
   const ValueId z = b.node(Op::add, {y, b.linear("fc2", bent, {count, kHidden}, kHidden, kDim)}, sizes);
   const ValueId last = b.node(Op::slice, {b.norm("norm", z, sizes)}, {1, kDim}, Slice{0, count - 1});
   b.graph.outputs = {b.linear("head", last, {1, kDim}, kDim, kSymbols)};
+  return b.graph;
+}
+
+Graph sampler() {
+  GraphBuilder b;
+  constexpr int64_t kTimes = 8, kWidth = 24, kSteps = 3;
+  const ValueId sample = b.input({1, 4 + kSteps * kTimes * 2});
+  const ValueId seen = b.node(Op::slice, {sample}, {1, 4}, Slice{1, 0});
+  const ValueId flat = b.node(Op::slice, {sample}, {1, kSteps * kTimes * 2}, Slice{1, 4});
+  const ValueId noise = b.node(Op::reshape, {flat}, {1, kSteps, kTimes, 2});
+  const ValueId first_round = b.node(Op::slice, {noise}, {1, 1, kTimes, 2}, Slice{1, 0});
+  const ValueId first = b.node(Op::reshape, {first_round}, {1, kTimes, 2});
+  const ValueId told = b.node(Op::mish, {b.linear("told", seen, {1, 4}, 4, 2 * kWidth)}, {1, 2 * kWidth});
+  const ValueId film_table = b.constant("films", {kSteps, 2 * kWidth}, 0.4);
+  const ValueId coefficients = b.constant("coefficients", {kSteps, 6}, 0.9);
+  const ValueId state = b.value({1, kTimes, 2}), film_row = b.fixed({2 * kWidth}), row = b.fixed({6}),
+                fresh = b.value({1, kTimes, 2});
+  b.repeated = true;
+  const ValueId film = b.node(Op::add, {told, film_row}, {1, 2 * kWidth});
+  const ValueId wide = b.node(Op::reshape, {film}, {1, 2 * kWidth, 1});
+  const ValueId scale = b.node(Op::slice, {wide}, {1, kWidth, 1}, Slice{1, 0});
+  const ValueId shift = b.node(Op::slice, {wide}, {1, kWidth, 1}, Slice{1, kWidth});
+  const ValueId turned = b.node(Op::permute, {state}, {1, 2, kTimes}, Permute{{0, 2, 1}});
+  const auto convolved = [&](const std::string& name, ValueId x, std::array<int64_t, 3> to, int64_t from, Conv1d how) {
+    return b.node(
+        Op::conv1d,
+        {x, b.constant(name + ".weight", {to[1], from, how.kernel}, 0.3), b.constant(name + ".bias", {to[1]}, 0.1)},
+        {to[0], to[1], to[2]}, how);
+  };
+  const ValueId y = convolved("first", turned, {1, kWidth, kTimes}, 2, {5, 1, 2});
+  const ValueId normed =
+      b.node(Op::group_norm, {y, b.constant("norm.weight", {kWidth}, 1.0), b.constant("norm.bias", {kWidth}, 0.1)},
+             {1, kWidth, kTimes}, GroupNorm{3, 1e-5});
+  const ValueId bent = b.node(Op::mish, {normed}, {1, kWidth, kTimes});
+  const ValueId scaled = b.node(Op::mul, {bent, scale}, {1, kWidth, kTimes});
+  const ValueId shifted = b.node(Op::add, {scaled, shift}, {1, kWidth, kTimes});
+  const ValueId shorter = convolved("down", shifted, {1, kWidth, kTimes / 2}, kWidth, {3, 2, 1});
+  const ValueId doubled = convolved("up", shorter, {1, 2 * kWidth, kTimes / 2}, kWidth, {3, 1, 1});
+  const ValueId split = b.node(Op::reshape, {doubled}, {1, 2, kWidth, kTimes / 2});
+  const ValueId mixed = b.node(Op::permute, {split}, {1, kWidth, kTimes / 2, 2}, Permute{{0, 2, 3, 1}});
+  const ValueId longer = b.node(Op::reshape, {mixed}, {1, kWidth, kTimes});
+  const ValueId both = b.node(Op::concat, {longer, shifted}, {1, 2 * kWidth, kTimes}, Axis{1});
+  const ValueId plain = b.node(Op::group_norm, {both}, {1, 2 * kWidth, kTimes}, GroupNorm{1, 1e-5});
+  const ValueId last = convolved("last", plain, {1, 2, kTimes}, 2 * kWidth, {1, 1, 0});
+  const ValueId predicted = b.node(Op::permute, {last}, {1, kTimes, 2}, Permute{{0, 2, 1}});
+  const ValueId next = b.node(Op::denoise, {state, predicted, row, fresh}, {1, kTimes, 2});
+  b.repeated = false;
+  b.graph.loop = GraphLoop{kSteps, state, first, next, {{film_row, film_table}, {row, coefficients}, {fresh, noise}}};
+  const ValueId done = b.node(Op::slice, {state}, {1, 4, 2}, Slice{1, 1});
+  b.graph.outputs = {b.node(Op::reshape, {done}, {1, 8})};
   return b.graph;
 }
 

@@ -30,4 +30,8 @@ struct DecoderShape {
 /// One block over the next `tokens` of a sequence, 19 symbols: the logits of the last one.
 engine::Graph decoder(int64_t tokens, const DecoderShape& shape = {});
 
+/// A small policy: two observed numbers at two times, noise [3,8,2] and three steps of a sampler whose network has
+/// convolutions over time, group norm, Mish and films; actions [4,2].
+engine::Graph sampler();
+
 }  // namespace fib::test

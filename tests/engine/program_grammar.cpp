@@ -44,6 +44,7 @@ class Grammar {
     const uint64_t steps = 1 + choices_.below(3);
     for (uint64_t i = 0; i < steps; ++i) add_step();
     if (!often()) add_blocks();
+    if (!often()) add_loop();
     program_.steps.push_back(copy(output_));
     return std::move(program_);
   }
@@ -115,7 +116,7 @@ class Grammar {
     Step s;
     s.kind = often() ? static_cast<StepKind>(choices_.below(static_cast<uint64_t>(StepKind::row_blocks)))
                      : one_of({StepKind::linear, StepKind::conv2d});  // of the largest products
-    s.function = static_cast<engine::Function>(choices_.below(often() ? 1 : 7));
+    s.function = static_cast<engine::Function>(choices_.below(often() ? 1 : 8));
     fill(s);
     program_.steps.push_back(std::move(s));
   }
@@ -135,8 +136,35 @@ class Grammar {
     program_.steps.back() = loop;
   }
 
+  /// The last steps again and again; one of them copies a row of a table.
+  void add_loop() {
+    Step row, loop;
+    read(row, Role::x, {size()});
+    write(row, row.at(Role::x).sizes);
+    row.at(Role::x).advance = often() ? row.at(Role::x).sizes[0] : odd_size();
+    if (!often()) row.at(Role::out).advance = 1;
+    loop.kind = StepKind::repeat;
+    loop.attributes = engine::Repeat{often() ? one_of<int64_t>({1, 2, 3, 16}) : odd_size()};
+    loop.body = {row, program_.steps.back()};
+    program_.steps.back() = loop;
+  }
+
   void fill(Step& s) {
     switch (s.kind) {
+      case StepKind::conv1d:
+        return conv1d(s);
+      case StepKind::group_norm: {
+        const int64_t channels = often() ? odd_size() : size();
+        read(s, Role::x, {1, channels, size()});
+        s.attributes = engine::GroupNorm{often() ? 1 : std::max<int64_t>(1, size()), 1e-5};
+        weights(s, Role::weights), weights(s, Role::bias);
+        return write(s, s.at(Role::x).sizes);
+      }
+      case StepKind::denoise:
+        rows(s);
+        if (!often()) read(s, Role::residual, s.at(Role::x).sizes);
+        return weights(s, Role::weights);
+
       case StepKind::linear:
         return linear(s);
       case StepKind::attention:
@@ -254,6 +282,17 @@ class Grammar {
     weights(s, Role::weights);
     weights(s, Role::bias);
   }
+  void conv1d(Step& s) {
+    const int64_t taps = one_of<int64_t>({1, 3, 5461, 1 << 14}), stride = one_of<int64_t>({1, 2, 1 << 14}),
+                  padding = one_of<int64_t>({0, 1, 2, 1 << 14}), channels = often() ? odd_size() : size(),
+                  time = one_of<int64_t>({1, 4, 16, 1 << 14});
+    s.attributes = engine::Conv1d{taps, stride, padding};
+    read(s, Role::x, {1, channels, time});
+    write(s, {1, std::max<int64_t>(0, (time + 2 * padding - taps) / stride + 1), size()});
+    weights(s, Role::weights);
+    if (!often()) weights(s, Role::bias);
+    scratch(s);
+  }
   void window(Step& s) {
     engine::Window w;
     w.kernel = pair({1, 3, 1 << 14}), w.stride = pair({1, 2, 5461});
@@ -285,7 +324,14 @@ class Bounds {
   std::string run() {
     for (const Step& s : program_.steps) {
       check(s, 1, 1);
-      for (const Step& inner : s.body) check(inner, s.as<engine::RowBlocks>().rows, s.as<engine::RowBlocks>().block);
+      for (const Step& inner : s.body) {
+        if (s.kind == StepKind::repeat) {
+          check(inner, 1, 1);
+          moved(inner, s.as<engine::Repeat>().count);
+        } else {
+          check(inner, s.as<engine::RowBlocks>().rows, s.as<engine::RowBlocks>().block);
+        }
+      }
     }
     return found_;
   }
@@ -298,6 +344,17 @@ class Bounds {
   void check(const Step& s, Wide rows, Wide block) {
     for (size_t i = 0; i < engine::kRoles; ++i) strided(s, static_cast<Role>(i), rows - block);
     if (s.body.empty()) packed(s);
+  }
+
+  /// Where the operands of a loop's step are in its last time.
+  void moved(const Step& s, Wide count) {
+    for (size_t i = 0; i < engine::kRoles; ++i) {
+      const Operand& o = s.operands[i];
+      if (!o.given()) continue;
+      Wide last = (count - 1) * o.advance;
+      for (size_t d = 0; d < o.sizes.size(); ++d) last += (Wide{o.sizes[d]} - 1) * o.strides[d];
+      need(s, static_cast<Role>(i), last + 1);
+    }
   }
 
   void need(const Step& s, Role role, Wide elements) {
@@ -337,6 +394,13 @@ class Bounds {
       if (int8) need(s, Role::scratch, x[0] * (depth / 2 + 1));
     }
     if (s.kind == StepKind::cached_attention) cache(s);
+    if (s.kind == StepKind::group_norm) need(s, Role::weights, x[1]), need(s, Role::bias, x[1]);
+    if (s.kind == StepKind::denoise) need(s, Role::weights, 6);
+    if (s.kind == StepKind::conv1d) {
+      const Wide depth = Wide{x[1]} * s.as<engine::Conv1d>().kernel;
+      need(s, Role::weights, panels(out[2]) * depth);
+      need(s, Role::bias, panels(out[2]));
+    }
     if (s.kind == StepKind::layer_norm) need(s, Role::weights, x[1]), need(s, Role::bias, x[1]);
     const engine::Window window = s.attributes.get<engine::Window>() ? s.as<engine::Window>() : engine::Window{};
     const Wide taps = Wide{window.kernel[0]} * window.kernel[1];

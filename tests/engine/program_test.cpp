@@ -56,6 +56,46 @@ TEST_F(HostileProgram, is_refused_where_it_writes_to_a_tensor) {
   EXPECT_TRUE(test::mentions(refusal(program), "cannot be written"));
 }
 
+class HostileLoop : public testing::Test {
+ protected:
+  TensorStore tensors;
+  Program program = lower(test::sampler(), Precision::f32, tensors);
+  Step& loop() { return *std::ranges::find(program.steps, StepKind::repeat, &Step::kind); }
+};
+
+TEST_F(HostileLoop, is_refused_where_a_table_has_fewer_rows_than_times) {
+  EXPECT_EQ(refusal(program), "");
+  loop().attributes = Repeat{4};
+  EXPECT_TRUE(test::mentions(refusal(program), "beyond its buffer in the last time"));
+  loop().attributes = Repeat{int64_t{1} << 40};
+  EXPECT_TRUE(test::mentions(refusal(program), "accepted are 1 to 4096"));
+}
+
+TEST_F(HostileLoop, is_refused_where_anything_but_a_copied_row_moves) {
+  loop().body.back().at(Role::out).advance = 1;
+  EXPECT_TRUE(test::mentions(refusal(program), "out cannot move from time to time"));
+  loop().body.back().at(Role::out).advance = 0;
+  Step& row = loop().body.front();
+  ASSERT_EQ(row.kind, StepKind::copy);
+  ASSERT_GT(row.at(Role::x).advance, 0);
+  row.at(Role::x) = row.at(Role::out), row.at(Role::x).advance = 1;
+  EXPECT_NE(refusal(program), "");
+}
+
+TEST_F(HostileLoop, is_refused_where_loops_are_nested_or_empty) {
+  const Step inner = loop();
+  loop().body.push_back(inner);
+  EXPECT_TRUE(test::mentions(refusal(program), "cannot have a body"));
+  loop().body.clear();
+  EXPECT_TRUE(test::mentions(refusal(program), "a body of 0 steps"));
+}
+
+TEST_F(HostileLoop, counts_its_work_for_every_time) {
+  const int64_t thrice = requirements(program).work;
+  loop().attributes = Repeat{1};
+  EXPECT_GT(thrice, 2 * requirements(program).work);
+}
+
 constexpr int64_t kHuge = int64_t{1} << 32;
 
 /// Buffers 0 and 1 are input and output, 2 the arena, 3 weights of 16 values.
@@ -159,12 +199,17 @@ bool is_small(const Program& p) {
     for_operands(s, [&](const Operand& o) { work += o.elements(); });
     if (s.kind == StepKind::linear || s.kind == StepKind::matmul)
       work += s.at(Role::x).elements() * s.at(Role::out).sizes.back() * times;
+    if (const auto* window = s.attributes.get<Conv1d>(); window != nullptr && s.has(Role::weights))
+      work += s.at(Role::x).sizes[1] * window->kernel * s.at(Role::out).elements() * times;
     if (const auto* window = s.attributes.get<Window>())
       for (const int64_t side : window->kernel) work += side > 3 ? kSmall : 0;
   };
   for (const Step& s : p.steps) {
     add(s, 1);
-    for (const Step& inner : s.body) add(inner, s.as<RowBlocks>().rows);
+    const int64_t times = s.kind == StepKind::repeat ? s.as<Repeat>().count
+                          : s.body.empty()           ? 1
+                                                     : s.as<RowBlocks>().rows;
+    for (const Step& inner : s.body) add(inner, times);
   }
   return small(work) && std::ranges::all_of(p.buffers, small, &Buffer::elements);
 }

@@ -82,5 +82,35 @@ TEST(LinearLayer, leaves_other_types_and_wrong_shapes_to_torch) {
   EXPECT_THROW(linear(at::randn({300, 95}), at::randn({96, 96}), at::Tensor()), c10::Error);
 }
 
+/// The output of a layer and its gradients.
+std::vector<at::Tensor> trained(const Layer& given, bool bfloat16) {
+  const Layer layer = given.to(at::kFloat);
+  at::Tensor out;
+  {
+    const Bfloat16Products products(bfloat16);
+    EXPECT_EQ(has_bfloat16_products(), bfloat16);
+    out = linear_gelu(layer.x, layer.weight, layer.bias);
+  }
+  EXPECT_FALSE(has_bfloat16_products());
+  out.backward(at::ones_like(out));  // behind the scope, as a step's backward is
+  return {out, layer.x.grad(), layer.weight.grad(), layer.bias.grad()};
+}
+
+TEST(Bfloat16Products, are_near_float32_both_ways_and_no_bit_depends_on_threads) {
+  const Layer layer = random_layer({3, 101, 96}, 288);
+  const std::vector<at::Tensor> exact = trained(layer, false), narrow = trained(layer, true);
+  const int before = at::get_num_threads();
+  at::set_num_threads(before == 1 ? 2 : 1);
+  const std::vector<at::Tensor> again = trained(layer, true);
+  at::set_num_threads(before);
+  for (size_t i = 0; i < narrow.size(); ++i) {
+    EXPECT_EQ(narrow[i].scalar_type(), at::kFloat);
+    EXPECT_TRUE(at::equal(again[i], narrow[i]));
+    const double off = difference(narrow[i], exact[i].to(at::kDouble));
+    EXPECT_GT(off, 1e-6);
+    EXPECT_LT(off, 1e-2);
+  }
+}
+
 }  // namespace
 }  // namespace fib::ops

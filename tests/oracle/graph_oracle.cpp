@@ -19,6 +19,7 @@ using engine::Graph;
 using engine::kNoValue;
 using engine::Node;
 using engine::Op;
+using engine::ValueId;
 using Index = std::vector<int64_t>;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -64,16 +65,43 @@ class Evaluation {
   }
 
   Array run() {
-    for (const Node& node : graph_.nodes) {
-      node_ = &node;
-      Array out = array_of(engine::sizes(graph_.shape(node.output), batch_));
-      compute(out);
-      arrays_[static_cast<size_t>(node.output)] = std::move(out);
+    const auto repeated = [](const Node& node) { return node.repeated; };
+    const auto begin = std::ranges::find_if(graph_.nodes, repeated),
+               end = std::find_if_not(begin, graph_.nodes.end(), repeated);
+    for (auto node = graph_.nodes.begin(); node != begin; ++node) carry_out(*node);
+    if (graph_.loop) {
+      array(graph_.loop->state) = array(graph_.loop->first);
+      for (int64_t time = 0; time < graph_.loop->count; ++time) {
+        for (const engine::GraphLoop::Row& row : graph_.loop->rows) array(row.row) = row_of_table(row, time);
+        for (auto node = begin; node != end; ++node) carry_out(*node);
+        array(graph_.loop->state) = array(graph_.loop->next);
+      }
     }
+    for (auto node = end; node != graph_.nodes.end(); ++node) carry_out(*node);
     return arrays_[static_cast<size_t>(graph_.outputs[0])];
   }
 
  private:
+  Array& array(ValueId id) { return arrays_[static_cast<size_t>(id)]; }
+
+  void carry_out(const Node& node) {
+    node_ = &node;
+    Array out = array_of(engine::sizes(graph_.shape(node.output), batch_));
+    compute(out);
+    array(node.output) = std::move(out);
+  }
+
+  Array row_of_table(const engine::GraphLoop::Row& row, int64_t time) {
+    Array out = array_of(engine::sizes(graph_.shape(row.row), batch_));
+    const size_t axis = graph_.values[static_cast<size_t>(row.table)].constant() ? 0 : 1;
+    for_each_index(out.sizes, [&](const Index& i) {
+      Index from = i;
+      from.insert(from.begin() + static_cast<ptrdiff_t>(axis), time);
+      at(out, i) = at(array(row.table), from);
+    });
+    return out;
+  }
+
   bool has(size_t i) const { return i < node_->inputs.size() && node_->inputs[i] != kNoValue; }
   const Array& in(size_t i) const { return arrays_[static_cast<size_t>(node_->inputs[i])]; }
 
@@ -101,6 +129,14 @@ class Evaluation {
         return matmul(out);
       case Op::conv2d:
         return conv2d(out);
+      case Op::conv1d:
+        return conv1d(out);
+      case Op::group_norm:
+        return group_norm(out);
+      case Op::denoise:
+        return denoise(out);
+      case Op::mish:
+        return elementwise(out, [](double x) { return x * std::tanh(std::log1p(std::exp(x))); });
       case Op::max_pool2d:
         return max_pool2d(out);
       case Op::layer_norm:
@@ -233,6 +269,46 @@ class Evaluation {
       });
       at(out, i) = sum;
     });
+  }
+
+  void conv1d(Array& out) const {
+    const auto& a = node_->as<engine::Conv1d>();
+    const int64_t channels = in(0).sizes[1], size = in(0).sizes[2];
+    for_each_index(out.sizes, [&](const Index& i) {
+      double sum = has(2) ? in(2).data[static_cast<size_t>(i[1])] : 0.0;
+      for_each_index({channels, a.kernel}, [&](const Index& j) {
+        const int64_t t = i[2] * a.stride - a.padding + j[1];
+        if (t >= 0 && t < size) sum += at(in(0), {i[0], j[0], t}) * at(in(1), {i[1], j[0], j[1]});
+      });
+      at(out, i) = sum;
+    });
+  }
+
+  void group_norm(Array& out) const {
+    const auto& a = node_->as<engine::GroupNorm>();
+    const auto channels = static_cast<size_t>(out.sizes[1]), samples = static_cast<size_t>(out.sizes[0]);
+    const size_t positions = out.data.size() / channels / samples;
+    const size_t size = channels / static_cast<size_t>(a.groups) * positions;
+    for (size_t first = 0; first < out.data.size(); first += size) {
+      const double* x = in(0).data.data() + first;
+      const double mean = std::accumulate(x, x + size, 0.0) / static_cast<double>(size);
+      double variance = 0;
+      for (size_t i = 0; i < size; ++i) variance += (x[i] - mean) * (x[i] - mean) / static_cast<double>(size);
+      for (size_t i = 0; i < size; ++i) {
+        const size_t c = (first + i) / positions % channels;
+        const double normed = (x[i] - mean) / std::sqrt(variance + a.eps);
+        out.data[first + i] = has(1) ? normed * in(1).data[c] + in(2).data[c] : normed;
+      }
+    }
+  }
+
+  void denoise(Array& out) const {
+    const std::vector<double>& k = in(2).data;
+    for (size_t i = 0; i < out.data.size(); ++i) {
+      const double x = in(0).data[i], noise = in(1).data[i];
+      const double clean = std::clamp((x - k[1] * noise) / k[0], -1.0, 1.0);
+      out.data[i] = k[2] * clean + k[3] * x + k[4] * noise + (has(3) ? k[5] * in(3).data[i] : 0.0);
+    }
   }
 
   void max_pool2d(Array& out) const {

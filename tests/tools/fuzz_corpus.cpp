@@ -29,4 +29,5 @@ int main(int argc, char** argv) {
           folder / "transformer.fib");
   compile(test::decoder(1), engine::Precision::f32, folder / "decoder.fib");
   compile(test::of_clips(), engine::Precision::bf16, folder / "clips.fib");
+  compile(test::sampler(), engine::Precision::f32, folder / "policy.fib");
 }

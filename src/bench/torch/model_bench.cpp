@@ -52,7 +52,8 @@ class BenchRound {
 
   std::vector<ModelBenchRow> run() {
     warm_up();
-    for (const AttentionSpec& attention : with_reference(options_.attentions)) enter(attention);
+    for (const AttentionSpec& attention : with_reference(options_.attentions))
+      for (const std::string& precision : precisions()) enter(attention, precision);
     time();
     compare();
     if (options_.profile && pass_ == ModelPass::training) profile();
@@ -74,7 +75,12 @@ class BenchRound {
   /// What libraries allocate once for all shall not be counted as the first contestant's.
   void warm_up() const { ModelContestant(models::dimensions("mini_vit"), pass_, options_.batch); }
 
-  void enter(const AttentionSpec& attention) {
+  /// Only training steps know others than float32.
+  std::vector<std::string> precisions() const {
+    return pass_ == ModelPass::training ? options_.precisions : std::vector<std::string>{"f32"};
+  }
+
+  void enter(const AttentionSpec& attention, const std::string& precision) {
     const models::Dimensions d = dimensions_of(options_, resolution_, attention);
     Entry e;
     e.row.model = options_.model;
@@ -83,12 +89,13 @@ class BenchRound {
     e.row.tokens = models::cost(d).tokens;
     e.row.batch = options_.batch;
     e.row.pass = pass_;
+    e.row.precision = precision;
     tell("first run of " + e.row.attention, 0.0);
     const int64_t needed = ModelContestant::bytes(d, pass_, options_.batch), available = available_memory();
     if (needed > available) {
       e.row.reason = shortage(needed, available);
     } else {
-      e.contestant = std::make_unique<ModelContestant>(d, pass_, options_.batch);
+      e.contestant = std::make_unique<ModelContestant>(d, pass_, options_.batch, precision);
       e.row.peak_memory_mb = e.contestant->peak_memory_mb();
     }
     entries_.push_back(std::move(e));

@@ -52,7 +52,9 @@ int64_t ModelContestant::bytes(const models::Dimensions& d, ModelPass pass, int6
   return 5 * parameters + 20 * d.row.depth * token_channels + scores.sum + 3 * scores.largest;
 }
 
-ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch) : pass_(pass) {
+ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, int64_t batch,
+                                 const std::string& precision)
+    : pass_(pass) {
   const PeakMemory memory;
   torch::manual_seed(0);
   const at::Tensor labels = at::randint(d.row.classes, {batch}, at::kLong);
@@ -65,7 +67,8 @@ ModelContestant::ModelContestant(const models::Dimensions& d, ModelPass pass, in
   model_ = models::make(d.row.name, options);
   model_->train(pass == ModelPass::training);
   if (pass == ModelPass::training) {
-    const training::Recipe recipe;
+    training::Recipe recipe;
+    recipe.run.precision = precision;
     task_ = std::make_unique<training::ClassificationTask>(recipe, model_);
     step_ = std::make_unique<training::TrainingStep>(*task_, nullptr, recipe, alone_);
   }

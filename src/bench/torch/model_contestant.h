@@ -16,7 +16,7 @@ class ModelContestant {
  public:
   /// Makes the model and runs it once, and notes how far memory grew meanwhile. Throws std::runtime_error when what it
   /// computes is not finite.
-  ModelContestant(const models::Dimensions& dims, ModelPass pass, int64_t batch);
+  ModelContestant(const models::Dimensions& dims, ModelPass pass, int64_t batch, const std::string& precision = "f32");
 
   /// Forward, or the trainer's own step with the default recipe: the loss, backward, clipping, AdamW, averages.
   void run();

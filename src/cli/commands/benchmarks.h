@@ -68,6 +68,9 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   add_choices(command, "--pass", a.passes, {"forward", "training"},
               "what is timed; training is a step of fib train with its default recipe")
       ->default_str("forward");
+  add_choices(command, "--precision", a.options.precisions, {"f32", "bf16"},
+              "of a training step's products; with both, the two take turns")
+      ->default_str("f32");
   command.add_flag("--profile", a.options.profile,
                    "where the time goes: of a training step by kind of layer, both ways; of a compiled model by step, "
                    "with GOP/s and their share of the processor's peak in that precision");
@@ -78,18 +81,40 @@ inline void declare(CLI::App& command, BenchModelArguments& a) {
   command.add_option("--plot", a.plot, "time and memory against the resolution, as .svg or .png")->type_name("FILE");
   add_engine_option(command, a.engine,
                     {"--model", "--resolution", "--attention", "--wmin", "--wmax", "--modified", "--attention-in",
-                     "--attention-layers", "--tokens", "--frames", "--pass", "--plot"});
+                     "--attention-layers", "--tokens", "--frames", "--pass", "--precision", "--plot"});
   add_engine_limits(command, a.limits);
   command.footer(
       "Full attention always runs too; all take turns in one run, and the shortest time of each counts.\n"
       "Memory is what making the model and one pass add to the process.\n"
       "Example: fib bench model --model vit_small_patch16_224 --resolution 224,384 --pass forward,training\n"
+      "Example: fib bench model --model vit_base_patch16_224 --pass training --precision f32,bf16\n"
       "Example: fib bench model --engine vit.fib --engine vit-int8.fib --batch 1 --json\n"
       "Example: fib bench model --engine vit-int8.fib --batch 1 --profile");
 }
 
 void run(const BenchModelArguments& arguments, const Globals& globals);
 void run_engine(const BenchModelArguments& arguments, const Globals& globals);
+
+// ---- fib bench policy
+
+struct BenchPolicyArguments {
+  std::string run, engine;
+  bench::TimingOptions timing{};
+  bool json = false;
+};
+
+inline void declare(CLI::App& command, BenchPolicyArguments& a) {
+  command.add_option("--run", a.run, "directory of a run that learned a robot's task")->required()->type_name("DIR");
+  command.add_option("--engine", a.engine, "what fib compile has made of it")->required()->type_name("F.fib");
+  add_number(command, "--seconds", a.timing.seconds, {0.01, 3600}, "time to spend, about")->capture_default_str();
+  command.add_flag("--json", a.json, "print JSON");
+  command.footer(
+      "A decision is what one robot sees, with the sampler's steps, to the actions that it does next. Both decide at "
+      "the\nbeginning of ten episodes, and must agree to 1e-4 of the actions' range; then they take turns.\n"
+      "Example: fib bench policy --run runs/pusht --engine policy.fib");
+}
+
+void run(const BenchPolicyArguments& arguments, const Globals& globals);
 
 // ---- fib bench data
 
@@ -120,6 +145,8 @@ std::vector<Command> benchmark_commands() {
               {"bench attention", "this kernel beside dense attention and memcpy", Topic::measures}),
           engine_or_torch_command<BenchModelArguments, Torch>(
               {"bench model", "a whole model with one attention and another", Topic::measures}),
+          torch_command<BenchPolicyArguments, Torch>(
+              {"bench policy", "a robot's decision, compiled and by LibTorch", Topic::measures}),
           torch_command<BenchDataArguments, Torch>(
               {"bench data", "a recipe's loader beside the steps it feeds", Topic::measures})};
 }

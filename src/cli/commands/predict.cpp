@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// classify, eval, infer and bench model: once for every predictor, and how a compiled model becomes one.
+// classify, eval, infer, bench model and rollout: once for every predictor or player, and how a compiled model becomes
+// one.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
 
 #include "base/atomic_file.h"
@@ -20,6 +22,7 @@
 #include "prediction/accuracy.h"
 #include "prediction/engine_predictor.h"
 #include "report/model_report.h"
+#include "robots/play/compiled_policy.h"
 
 namespace fib::cli {
 namespace {
@@ -152,6 +155,34 @@ void run_engine(const BenchModelArguments& a, const Globals& globals) {
                                         bench::bench_engines(a.engine, a.options, a.limits.limits())};
   show(
       globals, a.json, [&] { return model_bench_json(report); }, [&] { return model_bench_text(report); });
+}
+
+// ---- fib rollout
+
+void roll_out(robots::Player& player, const robots::Robot& robot, const RolloutArguments& a, const Globals& globals,
+              report::RolloutReport told) {
+  check_output("--video", a.video, ".mp4");
+  robots::PlayOptions options;
+  options.seeds.resize(static_cast<size_t>(a.episodes));
+  std::iota(options.seeds.begin(), options.seeds.end(), static_cast<uint32_t>(a.seed));
+  StatusLine status(globals.quiet);
+  options.decided = [&](int64_t done, int64_t of) {
+    show_share(status, "playing", static_cast<double>(done) / static_cast<double>(of));
+  };
+  told.rollout = robots::play(player, robot, options);
+  status.clear();
+  show(
+      globals, a.json, [&] { return rollout_json(told); }, [&] { return rollout_text(told); });
+  if (a.video.empty()) return;
+  robots::write_rollout_video(a.video, robot, told.rollout);
+  say_written(a.video, globals.quiet || a.json, "(worst, median and best episode)");
+}
+
+void run_engine(const RolloutArguments& a, const Globals& globals) {
+  use_threads(globals);
+  robots::CompiledPolicy player(a.engine, a.limits.limits());
+  roll_out(player, player.robot(), a, globals,
+           {player.description() + ", compiled", player.robot().name, a.seed, player.sampler(), {}});
 }
 
 }  // namespace fib::cli

@@ -14,6 +14,7 @@
 #include "data/dataset.h"
 #include "engine/onnx/export.h"
 #include "prediction/predictor.h"
+#include "report/robots/rollout_report.h"
 
 namespace fib::cli {
 
@@ -141,7 +142,7 @@ void infer(const InferArguments& arguments, const Globals& globals, const OpenFo
 struct CompileArguments {
   ModelArguments model;
   std::vector<int64_t> resolutions;
-  std::string precision = "f32", labels, output;
+  std::string precision = "f32", labels, sampler, output;
   int64_t most_images = 64;
   bool random_weights = false;
 };
@@ -164,9 +165,12 @@ inline void declare(CLI::App& command, CompileArguments& a) {
   command.add_flag("--random-weights", a.random_weights,
                    "without --weights or --run: compile the model with random weights from a fixed seed, to measure "
                    "its speed");
+  command.add_option("--sampler", a.sampler, "of a policy: ddpm, all 100 steps, or ddim:K; by default its own")
+      ->type_name("ddpm|ddim:K");
   command.add_option("-o,--out", a.output, "the file to write; - is standard output")->type_name("F.fib")->required();
   command.footer(
       "The file is all that fib classify, eval, infer and bench model need with --engine: they do not load torch.\n"
+      "A run that learned a robot's task gives a policy, which fib rollout --engine plays.\n"
       "Example: fib compile --model vit_tiny_patch16_224 --weights vit_tiny.safetensors --precision int8 -o vit.fib");
 }
 
@@ -274,13 +278,14 @@ void run(const ReportArguments& arguments, const Globals& globals);
 // ---- fib rollout
 
 struct RolloutArguments {
-  std::string run, sampler, video;
+  std::string run, engine, sampler, video;
+  EngineLimitArguments limits;
   int64_t episodes = 50, seed = 100000;
   bool json = false;
 };
 
 inline void declare(CLI::App& command, RolloutArguments& a) {
-  command.add_option("--run", a.run, "directory of a run that learned a robot's task")->required()->type_name("DIR");
+  command.add_option("--run", a.run, "directory of a run that learned a robot's task")->type_name("DIR");
   add_integer(command, "--episodes", a.episodes, {1, 10'000}, "played side by side, in one batch")
       ->capture_default_str();
   add_integer(command, "--seed", a.seed, {0, std::numeric_limits<uint32_t>::max() - 10'000},
@@ -288,13 +293,22 @@ inline void declare(CLI::App& command, RolloutArguments& a) {
       ->capture_default_str();
   command.add_option("--sampler", a.sampler, "ddpm: all 100 steps, or ddim:K; the policy's own unless given")
       ->type_name("ddpm|ddim:K");
+  add_engine_option(command, a.engine, {"--run", "--sampler"});
+  add_engine_limits(command, a.limits);
   command.add_option("--video", a.video, "the worst, the median and the best episode, one after the other")
       ->type_name("F.mp4");
   command.add_flag("--json", a.json, "print JSON");
-  command.footer("Example: fib rollout --run runs/pusht --sampler ddim:16 --video play.mp4");
+  command.footer(
+      "A compiled policy has its sampler built in.\n"
+      "Example: fib rollout --run runs/pusht --sampler ddim:16 --video play.mp4\n"
+      "Example: fib rollout --engine policy.fib");
 }
 
 void run(const RolloutArguments& arguments, const Globals& globals);
+void run_engine(const RolloutArguments& arguments, const Globals& globals);
+/// The player plays and `told`, which lacks what it did, is shown.
+void roll_out(robots::Player& player, const robots::Robot& robot, const RolloutArguments& arguments,
+              const Globals& globals, report::RolloutReport told);
 
 template <class Torch>
 std::vector<Command> trained_commands() {
@@ -312,7 +326,8 @@ std::vector<Command> trained_commands() {
           {"fit", "which offsets keep most of a dense model's attention", Topic::trained}),
       torch_command<ReportArguments, Torch>(
           {"report", "one page about runs: tables, curves, maps, mistakes", Topic::trained}),
-      torch_command<RolloutArguments, Torch>({"rollout", "a trained policy plays, and is scored", Topic::trained})};
+      engine_or_torch_command<RolloutArguments, Torch>(
+          {"rollout", "a trained policy plays, and is scored", Topic::trained})};
 }
 
 }  // namespace fib::cli

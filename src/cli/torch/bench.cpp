@@ -7,6 +7,7 @@
 #include "kernels/machine.h"
 #include "report/model_report.h"
 #include "report/torch/results.h"
+#include "report/torch/robots/policy_bench_report.h"
 
 namespace fib::cli {
 namespace {
@@ -54,6 +55,15 @@ void run(const BenchModelArguments& a, const Globals& globals) {
   show(
       globals, a.json, [&] { return model_bench_json(report); }, [&] { return model_bench_text(report); });
   if (!a.plot.empty()) write_plot(draw(model_bench_plot(report)), a.plot, a.json || globals.quiet);
+}
+
+void run(const BenchPolicyArguments& a, const Globals& globals) {
+  const robots::TrainedPolicy trained = robots::open_policy(a.run);
+  robots::CompiledPolicy compiled(a.engine);
+  const report::PolicyBenchReport report{machine_name(), globals.threads,
+                                         bench::bench_policy(trained, compiled, a.timing)};
+  show(
+      globals, a.json, [&] { return policy_bench_json(report); }, [&] { return policy_bench_text(report); });
 }
 
 void run(const BenchDataArguments& a, const Globals& globals) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <stdexcept>
 #include <system_error>
 
@@ -23,8 +22,12 @@
 #include "engine/torch/record.h"
 #include "models/kinds.h"
 #include "models/torch/weights.h"
+#include "report/robots/rollout_report.h"
 #include "report/text.h"
-#include "report/torch/robots/rollout_report.h"
+#include "robots/play/compiled_policy.h"
+#include "robots/torch/rollout.h"
+#include "training/run/directory.h"
+#include "training/torch/task.h"
 
 namespace fib::cli {
 
@@ -122,6 +125,34 @@ engine::AttentionForm form_of(const std::string& name) {
   return name == "mask" ? engine::AttentionForm::mask : engine::AttentionForm::smaller;
 }
 
+/// --run names a robot's task.
+bool is_policy(const CompileArguments& a) {
+  return a.model.runs.size() == 1 && robots::is_robot(training::RunFiles{a.model.runs[0]}.recipe().run.task);
+}
+
+void check_policy_options(const CompileArguments& a) {
+  const auto refuse = [](const char* option) {
+    throw std::invalid_argument(
+        fmt::format("{} is of classifiers; a run that learned a robot's task has none", option));
+  };
+  if (!a.resolutions.empty()) refuse("--resolution");
+  if (!a.labels.empty()) refuse("--labels");
+  if (a.precision != "f32")
+    throw std::invalid_argument(fmt::format("--precision {}: policies are compiled in f32", a.precision));
+}
+
+engine::FibContent compiled_policy(const CompileArguments& a, engine::TensorStore& tensors) {
+  check_policy_options(a);
+  const robots::TrainedPolicy trained = robots::open_policy(a.model.runs[0]);
+  const robots::Policy& row = trained.policy->row();
+  const std::string sampler = a.sampler.empty() ? row.sampler : a.sampler;
+  engine::FibContent content;
+  content.card = {{"model", row.name}, {"attention", trained.recipe.model.attention}};
+  robots::interface_of(row, trained.robot().name, sampler).add_to(content.card);
+  content.programs.push_back(engine::lower(robots::record_policy(trained, sampler), content.precision, tensors));
+  return content;
+}
+
 }  // namespace
 
 void run(const CompileArguments& a, const Globals& globals) {
@@ -130,10 +161,17 @@ void run(const CompileArguments& a, const Globals& globals) {
   const std::string out = streams.output("--out", a.output, ".fib");
   check_ending("--out", out, ".fib");
   check_writable(out);
-  engine::FibContent content;
-  content.precision = engine::precision_named(a.precision), content.most_samples = a.most_images;
   engine::TensorStore tensors;
   const at::NoGradGuard no_grad;
+  engine::FibContent content;
+  if (is_policy(a)) {
+    content = compiled_policy(a, tensors);
+    engine::write_fib(out, content, tensors.views());
+    say_compiled(out, content, globals.quiet || streams.output_used());
+    return streams.finish();
+  }
+  if (!a.sampler.empty()) throw std::invalid_argument("--sampler is of policies; this is a classifier");
+  content.precision = engine::precision_named(a.precision), content.most_samples = a.most_images;
   for (const int64_t resolution : a.resolutions.empty() ? std::vector<int64_t>{0} : a.resolutions) {
     training::TrainedModel model = model_at(a, resolution, globals.quiet);
     if (!a.labels.empty()) model.class_names = read_class_names(a.labels, model.module->dimensions().row.classes);
@@ -269,23 +307,18 @@ void run(const ExportArguments& a, const Globals& globals) {
 // ---- fib rollout
 
 void run(const RolloutArguments& a, const Globals& globals) {
-  check_output("--video", a.video, ".mp4");
+  if (a.run.empty()) throw std::invalid_argument("which policy? Give --run DIR or --engine F.fib");
   const robots::TrainedPolicy opened = robots::open_policy(a.run);
-  robots::RolloutOptions options{.seeds = {}, .sampler = a.sampler.empty() ? opened.policy->row().sampler : a.sampler};
-  options.seeds.resize(static_cast<size_t>(a.episodes));
-  std::iota(options.seeds.begin(), options.seeds.end(), static_cast<uint32_t>(a.seed));
-  StatusLine status(globals.quiet);
-  options.decided = [&](int64_t done, int64_t of) {
-    show_share(status, "playing", static_cast<double>(done) / static_cast<double>(of));
-  };
-  const report::RolloutReport result{opened, a.seed, options.sampler,
-                                     robots::roll_out(*opened.policy, opened.robot(), opened.normalizer, options)};
-  status.clear();
-  show(
-      globals, a.json, [&] { return rollout_json(result); }, [&] { return rollout_text(result); });
-  if (a.video.empty()) return;
-  write_rollout_video(a.video, result);
-  say_written(a.video, globals.quiet || a.json, "(worst, median and best episode)");
+  const training::ModelSettings& model = opened.recipe.model;
+  const std::string sampler = a.sampler.empty() ? opened.policy->row().sampler : a.sampler;
+  const training::EvalMode eval_mode(*opened.policy);
+  robots::TorchPlayer player(*opened.policy, opened.normalizer, sampler);
+  roll_out(player, opened.robot(), a, globals,
+           {fmt::format("{} with {}, {}", model.name, model.attention, opened.weights),
+            opened.robot().name,
+            a.seed,
+            sampler,
+            {}});
 }
 
 }  // namespace fib::cli

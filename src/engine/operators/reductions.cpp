@@ -24,6 +24,9 @@ void check_layer_norm(const NodeChecker& n) {
 
 /// (x, shape, weight, bias, eps)
 void record_layer_norm(AtenCall& c) {
+  // Of a whole sample without weights, as images are brought to mean 0 and deviation 1.
+  if (static_cast<int64_t>(c.integers(1).size()) == c.rank() - 1 && c.rank() > 2 && !c.given(2) && !c.given(3))
+    return c.emit(Op::group_norm, {c.operand(0)}, GroupNorm{1, c.number(4)});
   c.require(c.integers(1).size() == 1 && c.given(2) && c.given(3), "has no weights or several dimensions");
   c.emit(Op::layer_norm, {c.operand(0), c.operand(2), c.operand(3)}, LayerNorm{c.number(4)});
 }

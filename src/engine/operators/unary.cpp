@@ -74,6 +74,7 @@ HWY_AFTER_NAMESPACE();
 #include "engine/onnx_node.h"
 #include "engine/step_checker.h"
 #include "engine/strided.h"
+#include "kernels/activation.h"
 #include "kernels/tiles.h"
 
 namespace fib::engine {
@@ -81,8 +82,15 @@ namespace {
 
 HWY_EXPORT(unary_rows);
 
+/// The kernel of layers that are trained.
+void apply_mish(const float* x, float* out, int64_t count) {
+  kernels::mish_of_target(kernels::chosen_target()).forward(x, count, out);
+}
+
 /// Null where the function is not one of a single element.
 const UnaryRow* find_unary(Function function) {
+  static constexpr UnaryRow kMish{Function::mish, apply_mish};
+  if (function == Function::mish) return &kMish;
   const auto rows = kernels::choose_target(HWY_DISPATCH_TABLE(unary_rows), kernels::chosen_target())();
   const auto found = std::ranges::find(rows, function, &UnaryRow::function);
   return found == rows.end() ? nullptr : &*found;
@@ -100,7 +108,10 @@ void record_gelu(AtenCall& c) {
 
 constexpr AtenRule kGeluRules[] = {{"aten::gelu", record_gelu}};
 constexpr AtenRule kSigmoidRules[] = {{"aten::sigmoid", record_unary<Op::sigmoid>}};
-constexpr AtenRule kReluRules[] = {{"aten::relu", record_unary<Op::relu>}};
+std::vector<int64_t> same_sizes(const AtenCall& c) { return c.sizes(0); }
+
+constexpr AtenRule kReluRules[] = {{"aten::relu", record_unary<Op::relu>, same_sizes}};
+constexpr AtenRule kMishRules[] = {{"aten::mish", record_unary<Op::mish>, same_sizes}};
 
 template <Function function>
 void lower_unary(Lowerer& l, size_t n) {
@@ -118,6 +129,10 @@ OnnxName gelu_to_onnx(OnnxNode& node) {
   const OnnxName erf = node.node("Erf", {node.node("Div", {x, node.scalar(std::numbers::sqrt2_v<float>)})});
   const OnnxName doubled = node.node("Mul", {x, node.node("Add", {erf, node.scalar(1.0F)})});
   return node.node("Mul", {doubled, node.scalar(0.5F)});
+}
+
+OnnxName mish_to_onnx(OnnxNode& node) {
+  return node.node("Mul", {node.in(0), node.node("Tanh", {node.node("Softplus", {node.in(0)})})});
 }
 
 constexpr Operator unary(const char* name, std::span<const AtenRule> aten, void (*lower)(Lowerer&, size_t),
@@ -156,6 +171,8 @@ constexpr Operator operators::sigmoid = unary("sigmoid", kSigmoidRules, lower_un
                                               [](OnnxNode& node) { return node.node("Sigmoid", {node.in(0)}); });
 constexpr Operator operators::relu = unary("relu", kReluRules, lower_unary<Function::relu>,
                                            [](OnnxNode& node) { return node.node("Relu", {node.in(0)}); });
+
+constexpr Operator operators::mish = unary("mish", kMishRules, lower_unary<Function::mish>, mish_to_onnx);
 
 const StepType steps::unary{.name = "unary", .check = check_unary_step, .bind = bind_unary, .cost = cost_of_output};
 

@@ -170,7 +170,10 @@ constexpr AtenRule kConcatRules[] = {{"aten::cat", record_concat}};
 
 void lower_concat(Lowerer& l, size_t n) {
   const Node& node = l.node(n);
-  const Operand out = l.fresh(l.shape(node.output));
+  // In the order of what was computed: behind convolutions channels are last.
+  const Operand like = l.view(node.inputs.back());
+  const bool spread = std::ranges::find(like.strides, 0) == like.strides.end();
+  const Operand out = spread ? l.fresh_like(like, l.shape(node.output)) : l.fresh(l.shape(node.output));
   const auto axis = static_cast<size_t>(node.as<Axis>().axis);
   Operand part = out;
   for (const ValueId id : node.inputs) {

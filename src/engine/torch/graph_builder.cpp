@@ -42,7 +42,7 @@ ValueId GraphBuilder::new_value(at::IntArrayRef sizes) {
 
 ValueId GraphBuilder::add(Op op, std::vector<ValueId> inputs, at::IntArrayRef sizes, Attributes attributes) {
   const ValueId result = new_value(sizes);
-  nodes.push_back({op, std::move(inputs), result, std::move(attributes)});
+  nodes.push_back({op, std::move(inputs), result, std::move(attributes), in_loop});
   return result;
 }
 
@@ -60,6 +60,8 @@ class Merge {
     for (Value& value : held_) graph_.values.push_back(std::move(value));
     graph_.inputs = {two_.input};
     graph_.outputs = {two_.output};
+    if (two_.loop != three_.loop) differ("another loop");
+    graph_.loop = two_.loop;
     graph_.nodes = std::move(expansions_);
     for (size_t i = 0; i < two_.nodes.size(); ++i) add_node(i);
     return std::move(graph_);
@@ -127,7 +129,8 @@ class Merge {
 
   void add_node(size_t i) {
     const Node &a = two_.nodes[i], &b = three_.nodes[i];
-    if (a.op != b.op || a.inputs != b.inputs || a.output != b.output || a.attributes != b.attributes)
+    if (a.op != b.op || a.inputs != b.inputs || a.output != b.output || a.attributes != b.attributes ||
+        a.repeated != b.repeated)
       differ("other operators");
     graph_.nodes.push_back(a);
   }

@@ -4,6 +4,7 @@
 
 #include <torch/torch.h>
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,6 +24,8 @@ class GraphBuilder {
  public:
   std::vector<TracedValue> values;
   std::vector<Node> nodes;
+  std::optional<GraphLoop> loop;
+  bool in_loop = false;  ///< nodes that are added now are repeated
   ValueId input = kNoValue, output = kNoValue;
 
   /// Names for parameters and buffers.

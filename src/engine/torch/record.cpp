@@ -91,7 +91,7 @@ class ShapesOnly {
 
 /// While one lives, what this thread calls of torch is added to a builder. An operator that the graph knows is a node;
 /// one that it does not know is looked into, for it may be made of others that it knows.
-class Recorder final : public attention::ForwardHook {
+class Recorder final : public attention::ForwardHook, public Recording {
  public:
   explicit Recorder(GraphBuilder& builder) : builder_(builder) {
     current_ = this;
@@ -121,7 +121,45 @@ class Recorder final : public attention::ForwardHook {
     return recorded(mechanism, {builder_.id_of(qkv)}, bias, qkv, true);
   }
 
+  at::Tensor repeat(int64_t count, const at::Tensor& first, const std::vector<at::Tensor>& tables,
+                    const Body& body) override {
+    if (builder_.loop) throw std::runtime_error("recording: a second loop");
+    GraphLoop loop{.count = count, .first = builder_.id_of(first), .rows = {}};
+    const at::Tensor state = new_tensor(first.sizes(), loop.state);
+    std::vector<at::Tensor> rows;
+    for (const at::Tensor& table : tables) {
+      std::vector<int64_t> sizes = table.sizes().vec();
+      sizes.erase(sizes.begin() + (builder_.depends(table) ? 1 : 0));
+      GraphLoop::Row row{kNoValue, builder_.id_of(table)};
+      rows.push_back(new_tensor(sizes, row.row));
+      loop.rows.push_back(row);
+    }
+    builder_.in_loop = true;
+    loop.next = builder_.id_of(body(state, rows));
+    builder_.in_loop = false;
+    builder_.loop = loop;
+    return state;
+  }
+
+  at::Tensor denoise(const at::Tensor& x, const at::Tensor& predicted, const at::Tensor& coefficients,
+                     const at::Tensor& fresh) override {
+    std::vector<ValueId> inputs{builder_.id_of(x), builder_.id_of(predicted), builder_.id_of(coefficients)};
+    if (fresh.defined()) inputs.push_back(builder_.id_of(fresh));
+    const Excluded guard(kMode);
+    const at::Tensor out = at::empty(x.sizes(), at::kMeta);
+    builder_.bind(out, builder_.add(Op::denoise, std::move(inputs), out.sizes()));
+    return out;
+  }
+
  private:
+  /// Without values, and a value of the graph.
+  at::Tensor new_tensor(at::IntArrayRef sizes, ValueId& id) {
+    const Excluded guard(kMode);
+    const at::Tensor tensor = at::empty(sizes, at::kMeta);
+    builder_.bind(tensor, id = builder_.new_value(sizes));
+    return tensor;
+  }
+
   struct Frame {
     TorchCall call;
     bool closed = false;  // nothing inside it is recorded
@@ -209,7 +247,7 @@ thread_local Recorder* Recorder::current_ = nullptr;
 /// writes into what another has read, and no parameter has one, so that nothing is kept for them.
 class RecordingModes {
  public:
-  explicit RecordingModes(models::Model& model) : grad_mode_(true) {
+  explicit RecordingModes(torch::nn::Module& model) : grad_mode_(true) {
     for (at::Tensor& p : parameters_ = model.parameters()) {
       needed_.push_back(p.requires_grad());
       p.set_requires_grad(false);
@@ -230,7 +268,7 @@ class RecordingModes {
 /// Until the end of the scope the recorder's hook stands for each mechanism that is a node.
 class RecordedMechanisms {
  public:
-  RecordedMechanisms(models::Model& model, attention::ForwardHook& hook) {
+  RecordedMechanisms(torch::nn::Module& model, attention::ForwardHook& hook) {
     for (const auto& part : model.modules(false)) {
       const auto mechanism = std::dynamic_pointer_cast<Mechanism>(part);
       if (mechanism == nullptr || mechanism->info().composed) continue;
@@ -248,7 +286,7 @@ class RecordedMechanisms {
   std::vector<attention::MechanismPtr> mechanisms_;
 };
 
-void check_recordable(const models::Model& model) {
+void check_recordable(const torch::nn::Module& model) {
   if (model.is_training()) throw std::invalid_argument("recording: the model is in training mode");
   for (const at::Tensor& p : model.parameters()) {
     if (p.device().is_cpu() && p.scalar_type() == at::kFloat) continue;
@@ -256,37 +294,37 @@ void check_recordable(const models::Model& model) {
   }
 }
 
-/// Images [B,C,h,w], or clips [B,C,T,h,w].
-std::vector<int64_t> input_sizes(const models::Dimensions& d, int64_t batch) {
-  std::vector<int64_t> sizes = d.sample_shape();
+GraphBuilder trace_of(torch::nn::Module& model, std::vector<int64_t> sizes, const RecordedForward& forward,
+                      int64_t batch) {
   sizes.insert(sizes.begin(), batch);
-  return sizes;
-}
-
-GraphBuilder trace_of(models::Model& model, int64_t batch) {
-  const at::Tensor images = at::empty(input_sizes(model.dimensions(), batch), at::kMeta);
+  const at::Tensor input = at::empty(sizes, at::kMeta);
   GraphBuilder builder;
   for (const auto& item : model.named_parameters()) builder.name(item.value(), item.key());
   for (const auto& item : model.named_buffers()) builder.name(item.value(), item.key());
-  builder.input = builder.new_value(images.sizes());
-  builder.bind(images, builder.input);
+  builder.input = builder.new_value(input.sizes());
+  builder.bind(input, builder.input);
   const ShapesOnly shapes;
   Recorder recorder(builder);
   const RecordedMechanisms mechanisms(model, recorder);
-  const at::Tensor logits = model.forward(images);
+  const at::Tensor output = forward(input, recorder);
   recorder.rethrow();
-  builder.output = builder.id_of(logits);
+  builder.output = builder.id_of(output);
   return builder;
 }
 
 }  // namespace
 
-Graph record(models::Model& model) {
-  check_recordable(model);
-  const RecordingModes modes(model);
-  Graph graph = simplified(merged(trace_of(model, 2), trace_of(model, 3)));
+Graph record(torch::nn::Module& module, const std::vector<int64_t>& sample, const RecordedForward& forward) {
+  check_recordable(module);
+  const RecordingModes modes(module);
+  Graph graph = simplified(merged(trace_of(module, sample, forward, 2), trace_of(module, sample, forward, 3)));
   validate(graph);
   return graph;
+}
+
+Graph record(models::Model& model) {
+  return record(model, model.dimensions().sample_shape(),
+                [&](const at::Tensor& images, Recording&) { return model.forward(images); });
 }
 
 }  // namespace fib::engine

@@ -87,14 +87,68 @@ void divide(TracedCall& c) {
   c.emit(Op::mul, {c.operand(0), factor});
 }
 
+/// Weights [2D,C,3] whose channels are the even values of a transposed convolution with stride 2 and padding 1, then
+/// the odd ones; weight [C,D,4].
+at::Tensor doubling_weights(const at::Tensor& weight) {
+  const at::Tensor none = at::zeros_like(weight.select(2, 0)),
+                   even = at::stack({weight.select(2, 3), weight.select(2, 1), none}, 2),
+                   odd = at::stack({none, weight.select(2, 2), weight.select(2, 0)}, 2);  // [C,D,3]
+  return at::cat({even, odd}, 1).transpose(0, 1).contiguous();
+}
+
+/// [n,C,T] to [n,D,2T].
+void double_length(TracedCall& c) {
+  const at::Tensor weight = doubling_weights(c.tensor(1));
+  const std::vector<int64_t> x = c.sizes(0), out = c.output_sizes(0);
+  c.inherit_name(c.tensor(1), weight);
+  ValueId bias = kNoValue;
+  if (c.given(2)) {
+    const at::Tensor twice = c.tensor(2).repeat({2});
+    c.inherit_name(c.tensor(2), twice);
+    bias = c.constant(twice);
+  }
+  const ValueId both =
+      c.add(Op::conv1d, {c.operand(0), c.constant(weight), bias}, {x[0], 2 * out[1], x[2]}, Conv1d{3, 1, 1});
+  const ValueId split = c.add(Op::reshape, {both}, {x[0], 2, out[1], x[2]}, {});
+  const ValueId turned = c.add(Op::permute, {split}, {x[0], out[1], x[2], 2}, Permute{{0, 2, 3, 1}});
+  c.bind(c.add(Op::reshape, {turned}, out, {}), 0);
+}
+
+/// (x, weight, bias, stride, padding, dilation, transposed, output padding, groups)
+void convolution(TracedCall& c) {
+  const std::vector<int64_t> stride = c.integers(3), padding = c.integers(4), weight = c.sizes(1),
+                             ones(stride.size(), 1);
+  c.require(c.integers(5) == ones, "is dilated");
+  const bool image = c.rank() == 4;
+  if (image && !c.flag(6))
+    return c.emit(Op::conv2d, {c.operand(0), c.operand(1), c.operand(2)}, Conv2d{c.pair(3), c.pair(4), c.integer(8)});
+  c.require(c.rank() == 3 && c.integer(8) == 1, "is transposed over images, or has groups");
+  if (!c.flag(6))
+    return c.emit(Op::conv1d, {c.operand(0), c.operand(1), c.operand(2)}, Conv1d{weight[2], stride[0], padding[0]});
+  c.require(stride[0] == 2 && padding[0] == 1 && weight[2] == 4 && c.integers(7)[0] == 0,
+            "is transposed with another kernel");
+  double_length(c);
+}
+
+std::vector<int64_t> convolution_sizes(const TracedCall& c) {
+  const std::vector<int64_t> x = c.sizes(0), weight = c.sizes(1), stride = c.integers(3), padding = c.integers(4);
+  std::vector<int64_t> sizes{x[0], weight[c.flag(6) ? 1 : 0]};
+  for (size_t d = 0; d < stride.size(); ++d)
+    sizes.push_back(c.flag(6) ? (x[d + 2] - 1) * stride[d] - 2 * padding[d] + weight[d + 2]
+                              : (x[d + 2] + 2 * padding[d] - weight[d + 2]) / stride[d] + 1);
+  return sizes;
+}
+
 struct CompositeRule {
   void (*record)(TracedCall& call);
-  bool same_sizes = false;  ///< ATen has no meta kernel, and the output is as large as the first input
+  /// Where ATen has no meta kernel.
+  std::vector<int64_t> (*sizes)(const TracedCall& call) = nullptr;
 };
 
 const std::map<std::string, CompositeRule>& composite_rules() {
   static const std::map<std::string, CompositeRule> table = {
-      {"aten::batch_norm", {batch_norm, true}},
+      {"aten::batch_norm", {batch_norm, [](const TracedCall& c) { return c.sizes(0); }}},
+      {"aten::convolution", {convolution, convolution_sizes}},
       {"aten::div", {divide}},
       {"aten::contiguous", {same}},
       {"aten::clone", {same}},
@@ -137,7 +191,7 @@ std::vector<int64_t> sizes_without_kernel(const TorchCall& call) {
   GraphBuilder none;
   const TracedCall traced(call, none);
   if (const auto found = composite_rules().find(call.name); found != composite_rules().end())
-    return found->second.same_sizes ? traced.sizes(0) : std::vector<int64_t>();
+    return found->second.sizes == nullptr ? std::vector<int64_t>() : found->second.sizes(traced);
   const auto rule = operator_rules().find(call.name);
   return rule == operator_rules().end() || rule->second.sizes == nullptr ? std::vector<int64_t>()
                                                                          : rule->second.sizes(traced);

@@ -45,10 +45,11 @@ class DiffusionPolicy : public torch::nn::Module {
   const Policy& row() const { return policy_; }
   const NoiseSchedule& schedule() const { return schedule_; }
   ObservationEncoder& encoder() { return *encoder_; }
-
- private:
+  const ConditionalUnet& unet() const { return *unet_; }
+  /// What the U-Net is told of observations [B,observed,…]: [B,condition].
   at::Tensor condition(const std::vector<at::Tensor>& observations);
 
+ private:
   Policy policy_;
   NoiseSchedule schedule_;
   std::shared_ptr<ObservationEncoder> encoder_;

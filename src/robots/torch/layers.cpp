@@ -96,11 +96,11 @@ ResidualBlock::ResidualBlock(const BlockShape& shape) {
   register_module("residual_conv", residual_);
 }
 
-at::Tensor ResidualBlock::forward(const at::Tensor& x, const at::Tensor& condition) const {
+at::Tensor ResidualBlock::forward(const at::Tensor& x, const at::Tensor& film) const {
   at::Tensor y = first_->forward(x);
-  if (film_) {
-    const auto film = film_->forward(ops::mish(condition)).unsqueeze(-1).chunk(2, 1);  // scale, shift: [B,C,1]
-    y = film[0] * y + film[1];
+  if (film.defined()) {
+    const auto parts = film.unsqueeze(-1).chunk(2, 1);  // scale, shift: [B,C,1]
+    y = parts[0] * y + parts[1];
   }
   return second_->forward(y) + (residual_ ? residual_->forward(x) : x);
 }

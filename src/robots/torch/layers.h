@@ -87,8 +87,10 @@ class ConvolutionBlock : public torch::nn::Module {
 class ResidualBlock : public torch::nn::Module {
  public:
   explicit ResidualBlock(const BlockShape& shape);
-  /// `condition` [B,condition]; undefined where the shape has none.
-  at::Tensor forward(const at::Tensor& x, const at::Tensor& condition) const;
+  /// `film` [B,2C]: what each channel is scaled by, then shifted; undefined where the shape has no condition.
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& film) const;
+  /// What makes the film of a condition behind Mish [B,condition].
+  const models::Linear& film() const { return *film_; }
   at::Tensor forward(const TiledImage& x) const;
 
  private:

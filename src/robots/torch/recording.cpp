@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -65,21 +64,6 @@ at::Tensor gathered(const at::Tensor& values, const at::Tensor& rows, int64_t co
   return values.index_select(0, rows).unflatten(0, {-1, count});
 }
 
-/// One image [recorded,recorded,3] to [3,S,S]; halves are rounded to the even neighbor.
-void reduce_image(const uint8_t* rgb, int64_t recorded, int64_t side, uint8_t* to) {
-  const int64_t factor = recorded / side, row = recorded * 3;
-  for (int64_t c = 0; c < 3; ++c) {
-    for (int64_t y = 0; y < side; ++y) {
-      for (int64_t x = 0; x < side; ++x) {
-        const uint8_t* square = rgb + y * factor * row + x * factor * 3 + c;
-        int sum = 0;
-        for (int64_t i = 0; i < factor * factor; ++i) sum += square[i / factor * row + i % factor * 3];
-        *to++ = static_cast<uint8_t>(std::nearbyint(static_cast<float>(sum) / static_cast<float>(factor * factor)));
-      }
-    }
-  }
-}
-
 }  // namespace
 
 RobotNormalizer RobotNormalizer::of(const RobotRecording& recording, const RobotTask& task) {
@@ -113,11 +97,11 @@ RobotNormalizer RobotNormalizer::from_json(const std::string& text, const RobotT
 }
 
 at::Tensor reduced_images(std::span<const uint8_t> rgb, int64_t count, int64_t side) {
-  const auto recorded = std::llround(std::sqrt(static_cast<double>(rgb.size()) / static_cast<double>(3 * count)));
   const at::Tensor images = at::empty({count, 3, side, side}, at::kByte);
+  const size_t each = rgb.size() / static_cast<size_t>(count);
   auto* to = images.data_ptr<uint8_t>();
   for (int64_t n = 0; n < count; ++n, to += 3 * side * side)
-    reduce_image(rgb.data() + n * recorded * recorded * 3, recorded, side, to);
+    reduce_image(rgb.subspan(static_cast<size_t>(n) * each, each), side, to);
   return images;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy plays: it looks at the last two moments, draws sixteen actions, does eight of them and looks again.
+// Policies of LibTorch: opened from the directory of a run, playing, and recorded for the engine.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/graph.h"
+#include "robots/play/rollout.h"
 #include "robots/robot.h"
 #include "robots/torch/diffusion_policy.h"
 #include "robots/torch/recording.h"
@@ -32,36 +34,35 @@ TrainedPolicy open_policy(const std::filesystem::path& run);
 
 // ---- It plays
 
-/// The first seed of the published tests, and that of the episodes by which a run chooses its weights.
-inline constexpr uint32_t kTestSeed = 100000, kValidationSeed = 200000;
-/// Episodes that a published score is the mean of.
-inline constexpr int64_t kTestEpisodes = 50;
-
 struct RolloutOptions {
-  std::vector<uint32_t> seeds;  ///< one episode each
-  std::string sampler;          ///< of sampler_steps
-  /// Hears of each decision, also where all episodes have ended: equally often whatever happens.
-  std::function<void(int64_t done, int64_t decisions)> decided = {};
+  std::vector<uint32_t> seeds;                                        ///< one episode each
+  std::string sampler;                                                ///< of sampler_steps
+  std::function<void(int64_t done, int64_t decisions)> decided = {};  ///< as in PlayOptions
 };
 
-struct Rollout {
-  std::vector<Played> episodes;  ///< in the order of the seeds
-  int64_t decisions = 0;         ///< of the whole batch
-  double policy_seconds = 0;     ///< spent in them
-  double seconds = 0;
+/// LibTorch decides, for all robots at once. The policy is in eval mode.
+class TorchPlayer final : public Player {
+ public:
+  TorchPlayer(DiffusionPolicy& policy, const RobotNormalizer& normalizer, const std::string& sampler);
 
-  std::vector<double> scores() const;
-  double mean_score() const;
-  /// Of one decision.
-  double policy_ms() const { return 1e3 * policy_seconds / static_cast<double>(decisions); }
-  /// Episodes from the worst to the best.
-  std::vector<size_t> by_score() const;
-  /// Of all episodes, without their first states.
-  int64_t steps() const;
+  const Policy& row() const override { return policy_.row(); }
+  std::vector<std::vector<double>> decide(const std::vector<Seen>& seen,
+                                          const std::vector<CounterRng*>& streams) override;
+
+ private:
+  DiffusionPolicy& policy_;
+  const RobotNormalizer& normalizer_;
+  std::vector<DenoisingStep> steps_;
 };
 
 /// All episodes in one batch, in eval mode. What an episode draws depends on its seed alone.
 Rollout roll_out(DiffusionPolicy& policy, const Robot& robot, const RobotNormalizer& normalizer,
                  const RolloutOptions& options);
+
+// ---- It is compiled
+
+/// What engine::lower takes: observations and noise to actions, in the world's numbers, with all steps of the sampler.
+/// What depends on a step's time alone is computed here, and what depends on the observations once for a decision.
+engine::Graph record_policy(const TrainedPolicy& policy, const std::string& sampler);
 
 }  // namespace fib::robots

@@ -74,20 +74,37 @@ at::Tensor ConditionalUnet::embedded(const at::Tensor& times, at::ScalarType typ
 
 Denoised ConditionalUnet::forward(const at::Tensor& actions, const at::Tensor& times,
                                   const at::Tensor& condition) const {
-  const at::Tensor all = at::cat({embedded(times, actions.scalar_type()), condition}, 1);
+  const at::Tensor all = ops::mish(at::cat({embedded(times, actions.scalar_type()), condition}, 1));
+  Films films;
+  for (const ResidualBlock* block : blocks()) films.push_back(block->film().forward(all));
+  return denoised(actions, films);
+}
+
+std::vector<const ResidualBlock*> ConditionalUnet::blocks() const {
+  std::vector<const ResidualBlock*> all;
+  for (const Level& level : down_) all.insert(all.end(), {level.first.get(), level.second.get()});
+  for (const auto& block : middle_) all.push_back(block.get());
+  for (const Level& level : up_) all.insert(all.end(), {level.first.get(), level.second.get()});
+  return all;
+}
+
+Denoised ConditionalUnet::denoised(const at::Tensor& actions, const Films& films) const {
   at::Tensor x = actions.transpose(1, 2);  // [B,A,T]
+  auto film = films.begin();
   std::vector<at::Tensor> skips;
   for (const Level& level : down_) {
-    x = level.second->forward(level.first->forward(x, all), all);
+    x = level.first->forward(x, *film++);
+    x = level.second->forward(x, *film++);
     skips.push_back(x);
     if (level.resample) x = level.resample->forward(x);
   }
-  for (const auto& block : middle_) x = block->forward(x, all);
+  for (const auto& block : middle_) x = block->forward(x, *film++);
   const at::Tensor middle = x;
   for (const Level& level : up_) {
     x = at::cat({x, skips.back()}, 1);
     skips.pop_back();
-    x = level.resample->forward(level.second->forward(level.first->forward(x, all), all));
+    x = level.first->forward(x, *film++);
+    x = level.resample->forward(level.second->forward(x, *film++));
   }
   return {final_->forward(final_block_->forward(x)).transpose(1, 2), middle};
 }

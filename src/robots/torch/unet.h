@@ -49,6 +49,15 @@ class ConditionalUnet : public torch::nn::Module {
   ConditionalUnet(const RobotTask& task, const UnetSize& size, int64_t condition);
   /// Noisy actions [B,T,A], their times [B] and conditions [B,condition].
   Denoised forward(const at::Tensor& actions, const at::Tensor& times, const at::Tensor& condition) const;
+
+  // ---- In parts, for a sampler that computes once what does not change from step to step
+  /// A film [B,2C] for each residual block, in the order in which they are used.
+  using Films = std::vector<at::Tensor>;
+  Denoised denoised(const at::Tensor& actions, const Films& films) const;
+  std::vector<const ResidualBlock*> blocks() const;
+  /// What a time becomes, [B,step_embedding]: the first numbers of a condition.
+  at::Tensor embedded(const at::Tensor& times, at::ScalarType type) const;
+
   const StateDecoder& decoder() const { return *decoder_; }
 
  private:
@@ -58,7 +67,6 @@ class ConditionalUnet : public torch::nn::Module {
   };
   Level add_level(const std::string& path, const BlockShape& shape, const ConvolutionShape& resample);
   void add_middle(const BlockShape& shape);
-  at::Tensor embedded(const at::Tensor& times, at::ScalarType type) const;
 
   int64_t step_embedding_;
   std::shared_ptr<models::Linear> step_first_, step_second_;

@@ -48,7 +48,9 @@ void say_compiled(const std::string& out, const engine::FibContent& content, boo
                   content.card.at("model"), content.card.at("attention"), name_of(content.precision),
                   report::bytes(static_cast<int64_t>(std::filesystem::file_size(out))), first.steps.size(),
                   report::bytes(needs.memory), static_cast<double>(first.tokens() > 0 ? one.work : needs.work) / 1e9,
-                  first.tokens() > 0 ? "token" : "sample"));
+                  first.tokens() > 0      ? "token"
+                  : first.takes_numbers() ? "decision"
+                                          : "sample"));
 }
 
 void compile_text(const CompileArguments& a, const Globals& globals) {

@@ -5,12 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "robots/torch/rollout.h"
+#include "robots/play/rollout.h"
 
 namespace fib::report {
 
 struct RolloutReport {
-  const robots::TrainedPolicy& policy;
+  std::string policy;  ///< "pusht_small with full, best.safetensors"
+  std::string task;
   int64_t first_seed = 0;
   std::string sampler;
   robots::Rollout rollout;
@@ -18,7 +19,5 @@ struct RolloutReport {
 
 nlohmann::ordered_json rollout_json(const RolloutReport& report);
 std::string rollout_text(const RolloutReport& report);
-/// The worst, the median and the best episode, one after the other.
-void write_rollout_video(const std::string& file, const RolloutReport& report);
 
 }  // namespace fib::report
