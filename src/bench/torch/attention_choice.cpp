@@ -151,7 +151,8 @@ std::vector<double> time_compiled(const training::TrainedModel& dense, const std
     compile(dense, attention, files.back());
   }
   std::vector<double> ms;
-  for (const ModelBenchRow& row : bench_engines(files, 1, options.timing)) ms.push_back(row.ms.value());
+  const ModelBenchOptions one{.resolutions = {}, .attentions = {}, .choice = {}, .batch = 1, .timing = options.timing};
+  for (const ModelBenchRow& row : bench_engines(files, one)) ms.push_back(row.ms.value());
   return ms;
 }
 

@@ -20,7 +20,6 @@ TEST(Export, writes_a_file_and_says_what_it_is) {
   EXPECT_GT(std::filesystem::file_size(onnx_path()), 100'000U);
 }
 
-<<<<<<< HEAD
 TEST(Export, writes_a_folder_for_timm) {
   const std::string folder = scratch_path("timm");
   const Outcome outcome = export_mini("--attention fibottention:wmax=9 --timm " + folder);
@@ -43,7 +42,8 @@ TEST(Export, asks_where_to_and_names_what_timm_cannot_hold) {
   EXPECT_EQ(export_mini("--timm a -o " + onnx_path()).code, 2);
   EXPECT_EQ(export_mini("--timm a --opset 17").code, 2);
   EXPECT_EQ(export_mini("--timm /dev/null/a").code, 1);
-=======
+}
+
 TEST(Export, writes_linear_layers_of_bytes_in_less_room) {
   ASSERT_EQ(export_mini("-o " + onnx_path()).code, 0);
   const auto float32 = std::filesystem::file_size(onnx_path());
@@ -51,7 +51,6 @@ TEST(Export, writes_linear_layers_of_bytes_in_less_room) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("full, int8, "), std::string::npos) << outcome.out;
   EXPECT_LT(std::filesystem::file_size(onnx_path()), float32 * 2 / 3);
->>>>>>> bec227d (fib export --precision int8, timed beside ours; fib bench model --profile says for each step of a compiled model its time and share of the peak; Zen 5 measured)
 }
 
 TEST(Export, refuses_what_it_cannot_write) {
