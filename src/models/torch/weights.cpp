@@ -199,7 +199,7 @@ LoadReport report_of(const Model& model, const SafetensorsFile& file, const Plan
   const std::string name = std::string(model.dimensions().row.kind->classifier) + ".weight";
   const at::Tensor classifier = model.named_parameters()[name];
   const TensorView* stored = file.find(name);
-  const auto is_classifier = [&](const auto& filled) { return filled.first.is_same(classifier); };
+  const auto is_classifier = [&](const auto& filled) { return filled.first.data_ptr() == classifier.data_ptr(); };
   return {.tensors = static_cast<int64_t>(file.tensors().size()),
           .taken = static_cast<int64_t>(plan.size()),
           .stored_classes = stored != nullptr && stored->shape.size() == 2 ? stored->shape[0] : 0,

@@ -97,7 +97,7 @@ TEST_F(SequenceCommands, hostile_runs_are_refused_in_one_line) {
   const std::string generate = "generate --run " + path("hostile") + " --prompt to";
   const std::string forecast = "forecast --run " + path("hostile") + " --input " + path("s.csv");
   copy_of("text", "mini_decoder", "gpt2_xl");
-  expect_refused(generate, 1, "the weights do not fit gpt2_xl: it has 1475");
+  expect_refused(generate, 1, "the weights do not fit gpt2_xl: it has 1477");
   copy_of("text", "symbols=characters", "context=16777216&symbols=characters");
   expect_refused(generate, 1, "the weights do not fit mini_decoder: it has 2684");
   copy_of("series", "horizon=6", "horizon=2147483647");
