@@ -100,7 +100,7 @@ void add_recipe_options(CLI::App& app, RecipeArguments& arguments, const Recipe&
   if (base.model.attention.empty())
     app.get_option("--attention")
         ->description(
-            "NAME or NAME:key=value,key=value; fib attentions lists them. With --weights, that of the weights");
+            "NAME or NAME:key=value,key=value; fib attentions lists them. Weights that are given say their own");
   group_attention(app, is_listed(arguments, "attention", help));
   for (const Option& option : training::options()) {
     // --threads is understood by every command, --attention has shorthands.

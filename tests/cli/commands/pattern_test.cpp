@@ -182,5 +182,5 @@ TEST(FibPattern, matches_the_pairs_of_another_mechanism_and_prints_both_counts) 
   EXPECT_NE(text.out.find("local:w=4 to 8,160 pairs"), std::string::npos) << text.out;
   const Outcome unknown = run_fib("pattern --match-pairs fibotention --attention local");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_NE(unknown.err.find("did you mean fibottention"), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find("did you mean 'fibottention'"), std::string::npos) << unknown.err;
 }

@@ -74,7 +74,7 @@ TEST(Compile, profile_says_what_each_step_takes_and_what_share_of_the_peak_it_re
 
 TEST(Compile, refuses_in_one_line_what_it_cannot_do) {
   expect_refusal(run_fib(with_mini_vit("compile") + "-o mini.bin"), 2, {"--out", ".fib"});
-  expect_refusal(run_fib("compile -o " + fib_path()), 2, {"--run", "--weights", "--model"});
+  expect_refusal(run_fib("compile -o " + fib_path()), 2, {"--run", "--weights", "--random-weights"});
   ASSERT_EQ(compile("--batch 2").code, 0);
   const auto infer = [](const std::vector<int64_t>& shape, const std::string& options = "") {
     return run_fib("infer --engine " + fib_path() + " --input " + golden_input(shape) + " --out " +
@@ -87,7 +87,8 @@ TEST(Compile, refuses_in_one_line_what_it_cannot_do) {
 }
 
 TEST(Compile, takes_models_of_clips) {
-  const Outcome outcome = run_fib("compile --quiet --model mini_timesformer --attention fibottention -o " + fib_path());
+  const Outcome outcome =
+      run_fib("compile --quiet --random-weights --model mini_timesformer --attention fibottention -o " + fib_path());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(inferred({2, 3, 4, 64, 64}).size(), 20u);
   expect_refusal(run_fib("infer --engine " + fib_path() + " --input " + golden_input({1, 3, 2, 64, 64}) + " --out " +

@@ -138,9 +138,9 @@ TEST(Onnx, multiplies_bytes_where_a_layer_has_more_than_one_row) {
 }
 
 TEST(Onnx, writes_the_bytes_of_what_several_layers_read_once) {
-  const Graph graph = recorded("mini_cvt", "full");
+  const onnx::ModelProto model = exported(recorded("mini_cvt", "full"), {17, {AttentionForm::smaller, true}, {}});
   std::set<std::string> read;
-  for (const auto& node : exported(graph, {17, {AttentionForm::smaller, true}, {}}).graph().node()) {
+  for (const auto& node : model.graph().node()) {
     if (node.op_type() != "DynamicQuantizeLinear") continue;
     EXPECT_TRUE(read.insert(node.input(0)).second) << node.input(0);
   }
