@@ -20,7 +20,7 @@ compile() {
     --attention "$5" ${6:+--tokens "$6"} -o "$1"
 }
 
-models() {  # RESOLUTION PRECISION: NAME WEIGHTS ATTENTION [TOKENS], one a line
+models() {  # RESOLUTION: NAME WEIGHTS ATTENTION [TOKENS], one a line
   local r=$((13 * $1 * $1 / 50176))
   echo "dense $dense full"
   echo "tome $dense full tome:r=$((r * 8 / 13))"
@@ -39,7 +39,7 @@ for resolution in ${RESOLUTIONS:-224 384}; do
       compile "$file" "$resolution" "$precision" "$weights" "$attends" "$tokens"
       [[ -e $file.json ]] || { "$fib" eval --quiet --json "${threads[@]}" --engine "$file" --data "folder:$images" >"$file.part" && mv "$file.part" "$file.json"; }
       files+=(--engine "$file")
-    done < <(models "$resolution" "$precision")
+    done < <(models "$resolution")
     [[ -e $out/speed-$resolution-$precision.json ]] ||
       { "$fib" bench model "${threads[@]}" "${files[@]}" --batch 1 --json >"$out/speed.part" && mv "$out/speed.part" "$out/speed-$resolution-$precision.json"; }
   done
